@@ -31,6 +31,7 @@ from gbxcule_puffer.trainers.protocol import PlayedEnv, Policy, RecurrentActorCr
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("policy_loss", "value_loss", "entropy", "value", "grad_norm")
@@ -273,6 +274,14 @@ def play_round(
         clock.mark("time/learn")
 
 
+def take_step(model: nn.Module, optimizer: Optimizer, args: Args) -> Tensor:
+    """An optimizer step along the gradients, clipped. Returns their norm, and leaves zeros for the next round's."""
+    norm = nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=False)  # a recorded round adds to the same tensors
+    return norm
+
+
 def play(model: Agent, env: PlayedEnv, greedy: bool, seed: int) -> Policy:
     """A copy of the model as a policy for `env`: its likeliest actions, or samples from its own random stream."""
     model, generator = own_copy(model, env, seed)
@@ -323,6 +332,7 @@ def train(args: Args, run: Run) -> None:
     forward = run.compiled(model)
     losses = partial(run.compiled(td_losses), adv_floor=args.adv_floor if args.norm_adv else None)
     learn = run.recorded(partial(play_round, forward, groups, losses, args, coef, run.losses.sums), args.cuda_graph)
+    step = run.replayed(partial(take_step, model, optimizer, args), args.cuda_graph)
 
     entropy_end = args.entropy_coef if args.entropy_end is None else args.entropy_end
     for _ in run.updates(args.update_every, max(1, args.log_interval // args.update_every), partial(play, model)):
@@ -330,10 +340,8 @@ def train(args: Args, run: Run) -> None:
         coef.fill_(weight)
         learn()
         run.world.average_gradients(model)
-        run.losses.sums[4] += nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
+        run.losses.sums[4] += step()
         run.losses.count += 1
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=False)  # a recorded round adds to the same tensors
         run.clock.mark("time/learn")
         run.log({"charts/entropy_coef": weight})
 

@@ -29,7 +29,6 @@ from gbxcule_puffer.trainers.blocks import (
     Adam,
     MemoryCell,
     Patches,
-    Replayed,
     ReturnScale,
     layer_init,
     object_layers,
@@ -236,6 +235,18 @@ def gae(rollout: Mapping[str, Tensor], gamma: float, gae_lambda: float) -> tuple
     return advantages, advantages + rollout["values"]
 
 
+@torch.no_grad()
+def estimate(rollout: Mapping[str, Tensor], args: Args, scale: ReturnScale | None, head: nn.Linear) -> None:
+    """Fills the advantages and returns of a rollout, whose rewards and values `scale` brings to its unit before; `head`
+    gives the values."""
+    if scale is not None:
+        scale.scale(rollout, head)
+    reuse_values(rollout, args.gamma)
+    advantages, returns = gae(rollout, args.gamma, args.gae_lambda)
+    rollout["advantages"].copy_(advantages)
+    rollout["returns"].copy_(returns)
+
+
 def ppo_losses(logits: Tensor, values: Tensor, batch: Mapping[str, Tensor], clip_coef: float) -> tuple[Tensor, ...]:
     """(policy loss, value loss, entropy, old_approx_kl, approx_kl, clipfrac) of a minibatch; the last three measure how
     far the policy has moved. `batch`: actions, logprobs, advantages and returns, (batch,)."""
@@ -267,40 +278,41 @@ def backward(unroll: Unroll, optimizer: Optimizer, rollout: Mapping[str, Tensor]
     return torch.stack(losses).detach()
 
 
+def take_step(model: nn.Module, optimizer: Optimizer, args: Args, losses: Tensor) -> Tensor:
+    """An optimizer step along the gradients, clipped. Returns their norm behind the `losses`: LOSSES but the last."""
+    norm = nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
+    optimizer.step()
+    return torch.cat([losses, norm[None]])
+
+
 def learn(
     model: nn.Module,
-    optimizer: Optimizer,
     rollout: Mapping[str, Tensor],
     gradients: Callable[[Tensor], Tensor],
+    step: Callable[[Tensor], Tensor],
     args: Args,
     world: World,
 ) -> Tensor:
-    """All epochs and minibatches of a rollout; `gradients` is `backward`. Returns the mean of each of LOSSES, on the
-    device."""
-    reuse_values(rollout, args.gamma)
-    advantages, returns = gae(rollout, args.gamma, args.gae_lambda)
-    rollout["advantages"].copy_(advantages)
-    rollout["returns"].copy_(returns)
-    sums, count = torch.zeros(len(LOSSES), device=returns.device), 0
+    """All epochs and minibatches of a rollout with its advantages and returns; `gradients` is `backward`, and `step`
+    is `take_step`. Returns the mean of each of LOSSES, on the device."""
+    returns = rollout["returns"]
+    sums, count = torch.zeros(len(LOSSES) - 1, device=returns.device), 0
     for _ in range(args.update_epochs):
         for index in torch.randperm(args.num_envs, device=returns.device).chunk(args.num_minibatches):
             losses = gradients(index)
             world.average_gradients(model)
-            norm = nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
-            optimizer.step()
-            sums[:-2] += losses
-            sums[-2] += norm
+            sums += step(losses)
             count += 1
-    means = sums / count
     # The clamp, because a loss that is not finite would end the run.
-    means[-1] = 1 - (returns - rollout["values"]).var() / returns.var().clamp(min=1e-8)
-    return means
+    explained = 1 - (returns - rollout["values"]).var() / returns.var().clamp(min=1e-8)
+    return torch.cat([sums / count, explained[None]])
 
 
-def next_lr(lr: float, approx_kl: float, args: Args) -> float:
-    """The learning rate after an update in which the policy moved by approx_kl, which grows with its square."""
-    factor = (args.lr_kl / max(approx_kl, 1e-9)) ** 0.5
-    return min(max(lr * min(max(factor, 1 / MOST_FACTOR), MOST_FACTOR), args.lr / 10), args.lr * 4)
+def next_lr(lr: Tensor, approx_kl: Tensor, args: Args) -> Tensor:
+    """The learning rate after an update in which the policy moved by approx_kl, which grows with its square; all (),
+    on the device, so that the host does not wait."""
+    factor = (args.lr_kl / approx_kl.to(lr.dtype).clamp(min=1e-9)).sqrt()
+    return (lr * factor.clamp(1 / MOST_FACTOR, MOST_FACTOR)).clamp(args.lr / 10, args.lr * 4)
 
 
 def play(model: Agent, env: PlayedEnv, greedy: bool, seed: int) -> Policy:
@@ -341,22 +353,25 @@ def train(args: Args, run: Run) -> None:
         model.convolutions = FastConvolutions(model.convolutions)
     act = run.recorded(partial(collect, run.compiled(model), env, rollout, memory), args.cuda_graph)
     gradients = partial(backward, run.compiled(model.unroll), optimizer, rollout, args)
-    gradients = Replayed(gradients) if args.cuda_graph else gradients
+    gradients = run.replayed(gradients, args.cuda_graph)
+    step = run.replayed(partial(take_step, model, optimizer, args), args.cuda_graph)
+    prepare = partial(estimate, rollout, args, scale, model.value)
+    prepare = run.replayed(prepare, args.cuda_graph and run.world.size == 1)  # several share the unit of the rewards
 
+    lr = optimizer.param_groups[0]["lr"]  # a tensor: a recorded step reads it
     for update in run.updates(args.num_steps, args.log_interval, partial(play, model)):
         if args.anneal_lr:
-            optimizer.param_groups[0]["lr"] = args.lr * (1 - (update - 1) / run.total_updates)
-        lr = optimizer.param_groups[0]["lr"]
+            lr.fill_(args.lr * (1 - (update - 1) / run.total_updates))
+        charts = {"charts/learning_rate": lr.clone()}
         act()
-        if scale is not None:
-            scale.scale(rollout, model.value)
-        losses = learn(model, optimizer, rollout, gradients, args, run.world)
+        prepare()
+        losses = learn(model, rollout, gradients, step, args, run.world)
         run.losses.add(losses)
         if args.lr_kl and not args.anneal_lr:
             run.world.average(approx_kl := losses[LOSSES.index("approx_kl")].clone())
-            optimizer.param_groups[0]["lr"] = next_lr(lr, float(approx_kl), args)  # here the host waits for the device
+            lr.copy_(next_lr(lr, approx_kl, args))
         run.clock.mark("time/learn")
-        run.log({"charts/learning_rate": lr})
+        run.log(charts)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

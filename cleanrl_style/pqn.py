@@ -20,7 +20,6 @@ from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatc
 from gbxcule_puffer.trainers.blocks import (
     Patches,
     RAdam,
-    Replayed,
     ReturnScale,
     layer_init,
     linear_schedule,
@@ -238,8 +237,7 @@ def train(args: Args, run: Run) -> None:
     # Fast and special: without these lines the results are the same except for rounding.
     forward = run.compiled(model)
     act = run.recorded(partial(collect, forward, env, rollout, epsilon), args.cuda_graph)
-    gradients = partial(backward, forward, optimizer, rollout, args)
-    gradients = Replayed(gradients) if args.cuda_graph else gradients
+    gradients = run.replayed(partial(backward, forward, optimizer, rollout, args), args.cuda_graph)
 
     for update in run.updates(args.num_steps, args.log_interval, partial(play, model, args.eps_end)):
         lr = args.lr * (1 - (update - 1) / run.total_updates) if args.anneal_lr else args.lr

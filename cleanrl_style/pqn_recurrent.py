@@ -31,7 +31,6 @@ from gbxcule_puffer.trainers.blocks import (
     MemoryCell,
     Patches,
     RAdam,
-    Replayed,
     ReturnScale,
     layer_init,
     linear_schedule,
@@ -288,7 +287,7 @@ def train(args: Args, run: Run) -> None:
     # Fast and special: without these lines the results are the same except for rounding.
     act = run.recorded(partial(collect, run.compiled(model), env, rollout, memory, epsilon), args.cuda_graph)
     gradients = partial(backward, run.compiled(model.unroll), optimizer, rollout, args)
-    gradients = Replayed(gradients) if args.cuda_graph else gradients
+    gradients = run.replayed(gradients, args.cuda_graph)
 
     for update in run.updates(args.num_steps, args.log_interval, partial(play, model, args.eps_end)):
         lr = args.lr * (1 - (update - 1) / run.total_updates) if args.anneal_lr else args.lr

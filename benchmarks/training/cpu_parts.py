@@ -84,13 +84,15 @@ def measure(game: str, repeats: int) -> dict[str, Any]:
         model = model.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
         optimizer = Adam(model.parameters(), lr=args.lr, eps=1e-5)
         rollout = ppo_lite.empty_rollout(args, env.layout, env.device)
-        kinds[name] = model, optimizer, rollout, partial(ppo_lite.backward, model, optimizer, rollout, args)
+        gradients = partial(ppo_lite.backward, model, optimizer, rollout, args)
+        kinds[name] = model, rollout, gradients, partial(ppo_lite.take_step, model, optimizer, args)
     rows: dict[str, list[dict[str, float]]] = {name: [] for name in kinds}
     for repeat in range(repeats + 1):  # the first is warm-up
-        for name, (model, optimizer, rollout, gradients) in kinds.items():
+        for name, (model, rollout, gradients, step) in kinds.items():
             clock = Seconds()
             ppo_lite.collect(model, env, rollout, clock, args.reuse_values)  # pyright: ignore[reportArgumentType]
-            ppo_lite.learn(model, optimizer, rollout, gradients, args, World())
+            ppo_lite.estimate(rollout, args, None, model.value)
+            ppo_lite.learn(model, rollout, gradients, step, args, World())
             clock.mark("learn")
             if repeat:
                 rows[name].append({part: clock.of[tag] for part, tag in (PARTS | {"learn": "learn"}).items()})

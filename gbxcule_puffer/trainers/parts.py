@@ -47,6 +47,11 @@ class Parts:
         """The networks whose weights must be finite."""
         return [part for part in self.shared.values() if isinstance(part, nn.Module)]
 
+    def optimizer_steps(self) -> float:
+        """Steps of all optimizers since the run's beginning. They count themselves, also in a CUDA graph."""
+        states = [part.state for part in self.shared.values() if isinstance(part, torch.optim.Optimizer)]
+        return sum(float(next(iter(state.values()))["step"]) for state in states if state)
+
     def of_process(self) -> dict[str, Any]:
         """This process's own part, on the CPU."""
         own = {name: _state_of(part) for name, part in self._own.items()}

@@ -66,7 +66,6 @@ class Run(AbstractContextManager):
         self.counters = {"global_step": 0, "passed": 0}
         self._advice: str | None = None  # on the start, after the first update: before it a Task's errors stand alone
         self._note: dict[str, str] | None = None  # of --task
-        self._optimizer_steps = 0  # since the last record
         self._seconds_before = 0.0  # of training, until the checkpoint of the resumed run
         self.envs: list[EnvLike] = []
         self.eval_env: EnvLike | None = None
@@ -179,9 +178,6 @@ class Run(AbstractContextManager):
         """
         self.losses = Means(losses, self.device)
         self._parts = Parts(self.envs, shared, {"losses": self.losses, **own})
-        for part in shared.values():
-            if isinstance(part, torch.optim.Optimizer):
-                part.register_step_post_hook(self._count_optimizer_step)
         if self.resumed is not None and self.resumed.state is not None:
             self._parts.load(self.resumed, self.world)
             self.counters |= self.resumed.state["counters"]
@@ -196,6 +192,11 @@ class Run(AbstractContextManager):
         """`work` with the clock of an update; with `as_graph`, as a CUDA graph in updates without times."""
         replayed = Replayed(partial(work, Stopwatch(self.device, False)), unsettled=partial(unsettled, self.envs))
         return lambda: replayed() if as_graph and not self.clock.on else work(self.clock)
+
+    def replayed(self, function: Function, as_graph: bool) -> Function:
+        """A function of tensors; with `as_graph`, as a CUDA graph (`Replayed`)."""
+        replayed: Any = Replayed(function) if as_graph else function
+        return replayed
 
     def updates(self, steps: int, log_every: int, play: PolicyMaker) -> Iterator[int]:
         """Numbers from 1 of the remaining updates; each update takes `steps` steps of every env.
@@ -222,6 +223,7 @@ class Run(AbstractContextManager):
         self._milestones = MilestoneLog(self.run_dir, self.envs, self.world, from_step)
         self.seconds: dict[str, float] = {}
         self._logged, self._logged_at = begun * self.steps, time.time()
+        self._optimizer_steps = self._parts.optimizer_steps()  # until the last record
         self._watches = Watches(self.envs, self._logged, self.steps // steps)
         start = self._begun_at = self._saved_at = time.time()
         self._begun, self._film_due = self._logged, False
@@ -249,9 +251,9 @@ class Run(AbstractContextManager):
         if self._records:
             self._report(self._records)
 
-    def log(self, charts: Mapping[str, float]) -> None:
+    def log(self, charts: Mapping[str, float | torch.Tensor]) -> None:
         """In every `log_every`-th update: a record of the losses, the episodes and the `charts`, and in some records
-        the times of a step's parts."""
+        the times of a step's parts. Charts on the device are read for a record only: the host waits for them."""
         if not self.due:
             return
         self._milestones.look(self.step, self._all_seconds())
@@ -259,6 +261,7 @@ class Run(AbstractContextManager):
         infos = self.world.gather([env.read_infos() for env in self.envs])
         for name, seconds in self.clock.seconds.items():
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        optimizer_steps = self._parts.optimizer_steps()
         if self._records:
             metrics = losses | {name: part / self.steps_of_each for name, part in self.clock.seconds.items()}
             seconds = time.time() - self._logged_at
@@ -266,20 +269,18 @@ class Run(AbstractContextManager):
             metrics["charts/SPS"] = (self.step - self._begun) / (time.time() - self._begun_at)
             metrics["charts/SPS_learner"] = (self.step - self._logged) / seconds
             metrics["charts/eval_share"] = self._evaluator.budget.taken
-            metrics["charts/updates_per_s"] = self._optimizer_steps / seconds
+            metrics["charts/updates_per_s"] = (optimizer_steps - self._optimizer_steps) / seconds
             merged = merge_infos(list(itertools.chain(*infos)))
-            self._records.record(self.step, metrics | dict(charts) | merged)
+            read = {name: float(value) for name, value in charts.items()}
+            self._records.record(self.step, metrics | read | merged)
             self._watches.look(self.step, merged)
             if SUCCESS in merged:
                 self._evaluator.count(merged[SUCCESS], merged["env/episodes"])
-        self._logged, self._logged_at, self._optimizer_steps = self.step, time.time(), 0
+        self._logged, self._logged_at, self._optimizer_steps = self.step, time.time(), optimizer_steps
 
     def _all_seconds(self) -> float:
         """Seconds of training of all starts of the run; what was lost in a kill counts no more."""
         return self._seconds_before + time.time() - self._begun_at
-
-    def _count_optimizer_step(self, *_: object) -> None:
-        self._optimizer_steps += 1
 
     def _status(self) -> dict[str, float]:
         """The newest figures of the run, for those who watch; seconds since its start and, at most, to its end."""

@@ -17,7 +17,7 @@ import torch
 from cleanrl_style import dqn_nstep, ppo_lite, ppo_recurrent, pqn, pqn_recurrent
 from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.toy import ToyEnv
-from gbxcule_puffer.trainers.blocks import Novelty, Replayed
+from gbxcule_puffer.trainers.blocks import Adam, Novelty, Replayed, ReturnScale
 from gbxcule_puffer.trainers.blocks.replay import Replay
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.meters import Stopwatch
@@ -58,17 +58,22 @@ def test_ppo_never_waits(cuda_device: str, rnd_coef: float) -> None:
     env = toy(32, cuda_device, stack_k=2)
     args = ppo_lite.Args(env="toy", num_envs=32, num_steps=16, rnd_coef=rnd_coef)
     model = ppo_lite.Agent(shades_layout(2, 20, 20), 8).to(env.device)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    optimizer = Adam(model.parameters(), lr=1e-4)
     rollout, clock = ppo_lite.empty_rollout(args, env.layout, env.device), Stopwatch(env.device, False)
     gradients = partial(ppo_lite.backward, model, optimizer, rollout, args)
-
+    step = partial(ppo_lite.take_step, model, optimizer, args)
+    scale = ReturnScale(32, args.gamma, World(), env.device)
+    lr = optimizer.param_groups[0]["lr"]
     novelty = Novelty(env.layout, rollout, args.gamma, World(), env.device) if rnd_coef else None
 
     def iterate() -> torch.Tensor:
         ppo_lite.collect(model, env, rollout, clock)
         if novelty is not None:
             novelty.look(env.observations)
-        return ppo_lite.learn(model, optimizer, rollout, gradients, args, World(), novelty=novelty)
+        ppo_lite.estimate(rollout, args, scale, model.value)
+        losses = ppo_lite.learn(model, rollout, gradients, step, args, World(), novelty=novelty)
+        lr.copy_(ppo_lite.next_lr(lr, losses[ppo_lite.LOSSES.index("approx_kl")], args))
+        return losses
 
     iterate()
     with no_synchronisation():
@@ -92,7 +97,11 @@ def test_a_memory_never_waits(cuda_device: str, script: Any, kind: str) -> None:
 
     def iterate() -> torch.Tensor:
         script.collect(model, env, rollout, memory, *own, clock)
-        return script.learn(model, optimizer, rollout, gradients, args, World())
+        if script is pqn_recurrent:
+            return script.learn(model, optimizer, rollout, gradients, args, World())
+        script.estimate(rollout, args, None, model.value)
+        step = partial(script.take_step, model, optimizer, args)
+        return script.learn(model, rollout, gradients, step, args, World())
 
     iterate()
     with no_synchronisation():
@@ -152,6 +161,45 @@ def test_recorded_gradients_are_those_of_a_batch(cuda_device: str) -> None:
     for plain, recorded in zip(*of_kind, strict=True):
         for part, other in zip(plain, recorded, strict=True):
             torch.testing.assert_close(other, part, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("script", [ppo_lite, ppo_recurrent], ids=["ppo_lite", "ppo_recurrent"])
+def test_recorded_updates_learn_as_others_do(cuda_device: str, script: Any) -> None:
+    """Advantages, gradients, clipping, optimizer steps, and a learning rate that changes between them."""
+    device, layout = torch.device(cuda_device), shades_layout(1, 20, 20)
+    of_kind = []
+    for as_graph in (False, True):
+        args = script.Args(env="toy", num_steps=9, num_envs=12, num_minibatches=4, cuda_graph=as_graph)
+        torch.manual_seed(1)
+        model = (ppo_lite.Agent(layout, 8) if script is ppo_lite else ppo_recurrent.Agent(layout, 8, "gru")).to(device)
+        optimizer, scale = Adam(model.parameters(), lr=1e-3, eps=1e-5), ReturnScale(12, args.gamma, World(), device)
+        rollout, lr = script.empty_rollout(args, layout, device), optimizer.param_groups[0]["lr"]
+        forward = model if script is ppo_lite else model.unroll
+        parts: list[Any] = [
+            partial(script.backward, forward, optimizer, rollout, args),
+            partial(script.take_step, model, optimizer, args),
+            partial(script.estimate, rollout, args, scale, model.value),
+        ]
+        gradients, step, prepare = map(Replayed, parts) if as_graph else parts
+        torch.cuda.synchronize()  # the stream below does not wait for this one
+        with torch.cuda.stream(torch.cuda.Stream()):
+            for _ in range(8):
+                rollout["obs"].random_(4)
+                rollout["actions"].random_(8)
+                rollout["terminals"].bernoulli_(0.1)
+                for name in ("rewards", "values", "next_values"):
+                    rollout[name].normal_()
+                rollout["logprobs"].fill_(-2.08)
+                prepare()
+                losses = script.learn(model, rollout, gradients, step, args, World())
+                lr.copy_(script.next_lr(lr, losses[script.LOSSES.index("approx_kl")], args))
+        torch.cuda.synchronize()
+        assert not as_graph or all(part.graph is not None for part in (gradients, step, prepare))
+        steps = optimizer.state[next(model.parameters())]["step"]
+        of_kind.append([losses, lr, steps, scale.moments, *rollout.values(), *model.parameters()])
+    assert float(of_kind[1][2]) == 8 * 2 * 4 and float(of_kind[1][1]) != pytest.approx(1e-3)
+    for plain, recorded in zip(*of_kind, strict=True):
+        torch.testing.assert_close(recorded, plain, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.usefixtures("cuda_device")

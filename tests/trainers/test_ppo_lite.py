@@ -17,11 +17,13 @@ from cleanrl_style.ppo_lite import (
     backward,
     collect,
     empty_rollout,
+    estimate,
     gae,
     learn,
     main,
     ppo_losses,
     reuse_values,
+    take_step,
 )
 from gbxcule_puffer.device import free_bytes
 from gbxcule_puffer.tasks.observe.layout import shades_layout
@@ -205,7 +207,9 @@ def test_an_update_ends_where_the_policy_has_moved_too_far(target_kl: float | No
     optimizer, steps = torch.optim.Adam(model.parameters(), lr=1e-2), []
     optimizer.register_step_post_hook(lambda *_: steps.append(1))
     collect(model, env, rollout, Stopwatch(env.device, False))
-    losses = learn(model, optimizer, rollout, partial(backward, model, optimizer, rollout, args), args, World())
+    estimate(rollout, args, None, model.value)
+    gradients = partial(backward, model, optimizer, rollout, args)
+    losses = learn(model, rollout, gradients, partial(take_step, model, optimizer, args), args, World())
     assert len(steps) == 2 * epochs and losses.isfinite().all()
     explained = 1 - (rollout["returns"] - rollout["values"]).numpy().var() / rollout["returns"].numpy().var()
     assert dict(zip(LOSSES, losses.tolist(), strict=True))["explained_variance"] == pytest.approx(explained, rel=1e-4)

@@ -46,7 +46,8 @@ def test_a_run_imports_no_compiler_and_ends_at_once(tmp_path: Path) -> None:
     [(Adam, partial(torch.optim.Adam, fused=True)), (RAdam, partial(torch.optim.RAdam, foreach=True))],
 )
 def test_the_optimizers_are_torch_s(ours: Optimizers, theirs: Optimizers) -> None:
-    """The same weights and state after the same gradients, also from a saved state."""
+    """The same weights and state after the same gradients and with the same changes of the learning rate, also from a
+    saved state, in which it is a number."""
     start = torch.nn.Linear(5, 3)
     models = [copy.deepcopy(start) for _ in range(2)]
     kinds = ours, theirs
@@ -56,10 +57,20 @@ def test_the_optimizers_are_torch_s(ours: Optimizers, theirs: Optimizers) -> Non
             optimizer.zero_grad()
             model(torch.arange(5.0) + step).square().sum().backward()
             optimizer.step()
+            group = optimizer.param_groups[0]
+            if isinstance(group["lr"], torch.Tensor):
+                group["lr"].mul_(1.1)  # in place, as a CUDA graph needs it
+            else:
+                group["lr"] *= 1.1
             if step == 4:
                 saved = optimizer.state_dict()
-                optimizers[index] = kinds[index](model.parameters(), lr=0.1)
+                assert type(saved["param_groups"][0]["lr"]) is float
+                optimizers[index] = kinds[index](model.parameters(), lr=0.5)
+                rate = optimizers[index].param_groups[0]["lr"]
                 optimizers[index].load_state_dict(saved)
+                assert ours is not Adam or index or optimizers[index].param_groups[0]["lr"] is rate
+    rates = [optimizer.state_dict()["param_groups"][0]["lr"] for optimizer in optimizers]
+    assert rates[0] == rates[1] > 0.2
     assert all(torch.equal(a, b) for a, b in zip(models[0].parameters(), models[1].parameters(), strict=True))
     assert not any(torch.equal(a, b) for a, b in zip(models[0].parameters(), start.parameters(), strict=True))
     assert models[0].weight.requires_grad
