@@ -175,7 +175,7 @@ def train(args: Args, run: Run) -> None:
         model.convolutions = FastConvolutions(model.convolutions)
     forward = run.compiled(model)
     losses = partial(run.compiled(td_losses), adv_floor=args.adv_floor if args.norm_adv else None)
-    learn = run.recorded(partial(play_round, forward, env, losses, args, coef, run.losses.sums), args.cuda_graph)
+    learn = run.recorded(partial(play_round, forward, env, losses, args, coef, run.losses.sums), args.graph_steps)
     step = run.replayed(partial(take_step, model, optimizer, args), args.cuda_graph)
 
     entropy_end = args.entropy_coef if args.entropy_end is None else args.entropy_end

@@ -356,7 +356,7 @@ def train(args: Args, run: Run) -> None:
     if args.bf16 and env.layout.kind.is_picture and not args.residual:
         model.convolutions = FastConvolutions(model.convolutions)
     forward = run.compiled(model)
-    act = run.recorded(partial(collect, forward, env, rollout, reuse=args.reuse_values), args.cuda_graph)
+    act = run.recorded(partial(collect, forward, env, rollout, reuse=args.reuse_values), args.graph_steps)
     gradients = run.replayed(partial(backward, forward, optimizer, rollout, args), args.cuda_graph)
     step = run.replayed(partial(take_step, model, optimizer, args), args.cuda_graph)
     prepare = partial(estimate, rollout, args, scale, model.value)

@@ -351,7 +351,7 @@ def train(args: Args, run: Run) -> None:
     # Fast and special: without these lines the results are the same except for rounding.
     if args.bf16 and env.layout.kind.is_picture:
         model.convolutions = FastConvolutions(model.convolutions)
-    act = run.recorded(partial(collect, run.compiled(model), env, rollout, memory), args.cuda_graph)
+    act = run.recorded(partial(collect, run.compiled(model), env, rollout, memory), args.graph_steps)
     gradients = partial(backward, run.compiled(model.unroll), optimizer, rollout, args)
     gradients = run.replayed(gradients, args.cuda_graph)
     step = run.replayed(partial(take_step, model, optimizer, args), args.cuda_graph)

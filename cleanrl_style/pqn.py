@@ -236,7 +236,7 @@ def train(args: Args, run: Run) -> None:
 
     # Fast and special: without these lines the results are the same except for rounding.
     forward = run.compiled(model)
-    act = run.recorded(partial(collect, forward, env, rollout, epsilon), args.cuda_graph)
+    act = run.recorded(partial(collect, forward, env, rollout, epsilon), args.graph_steps)
     gradients = run.replayed(partial(backward, forward, optimizer, rollout, args), args.cuda_graph)
 
     for update in run.updates(args.num_steps, args.log_interval, partial(play, model, args.eps_end)):

@@ -285,7 +285,7 @@ def train(args: Args, run: Run) -> None:
     epsilon = torch.zeros((), device=env.device)
 
     # Fast and special: without these lines the results are the same except for rounding.
-    act = run.recorded(partial(collect, run.compiled(model), env, rollout, memory, epsilon), args.cuda_graph)
+    act = run.recorded(partial(collect, run.compiled(model), env, rollout, memory, epsilon), args.graph_steps)
     gradients = partial(backward, run.compiled(model.unroll), optimizer, rollout, args)
     gradients = run.replayed(gradients, args.cuda_graph)
 

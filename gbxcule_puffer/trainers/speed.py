@@ -19,15 +19,26 @@ class GraphFlags(RunFlags):
 
     cuda_graph: bool = flag(
         False,
-        "record acting and stepping of an update, and the gradients of each batch, as CUDA graphs (default: on a GPU, "
-        "without --task, whose code may wait for the GPU)",
+        "record acting and stepping of an update, and the learner's work, as CUDA graphs (default: on a GPU)",
+        RUN,
+        resumable=True,
+    )
+    graph_task: bool = flag(
+        False,
+        "record acting and stepping with --task, too, whose code must never wait for the GPU, and do the same in each "
+        "step",
         RUN,
         resumable=True,
     )
 
     def defaults(self) -> dict[str, Any]:
-        recordable = self.task is None and not self.env.startswith("pyboy")
-        return super().defaults() | ({"cuda_graph": True} if recordable and runs_on_gpu(self) else {})
+        recordable = not self.env.startswith("pyboy") and runs_on_gpu(self)
+        return super().defaults() | ({"cuda_graph": True} if recordable else {})
+
+    @property
+    def graph_steps(self) -> bool:
+        """True if a graph has acting and stepping, and not only the learner's work."""
+        return self.cuda_graph and (self.task is None or self.graph_task)
 
     def check(self) -> None:
         super().check()

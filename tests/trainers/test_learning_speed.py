@@ -181,14 +181,18 @@ def test_measuring_the_noise_changes_no_training(tmp_path: Path) -> None:
     assert measured == plain
 
 
-def test_graphs_are_recorded_by_default_on_a_gpu_without_code_of_the_user() -> None:
-    def as_graph(*words: str) -> bool:
-        return read_flags(ppo_lite.Args, "ppo_lite", None, words).cuda_graph
+def test_graphs_are_recorded_by_default_on_a_gpu_but_for_code_of_the_user() -> None:
+    def recorded(*words: str) -> str:
+        args = read_flags(ppo_lite.Args, "ppo_lite", None, words)
+        return "all" if args.graph_steps else "learner" if args.cuda_graph else "nothing"
 
-    assert as_graph("--device=cuda:1") and as_graph("--device=cuda", "--env=gbxcule_orchard")
-    assert not as_graph("--device=cuda", "--task=mine.py:Mine") and not as_graph("--device=cuda", "--no-cuda-graph")
-    assert as_graph("--device=cuda", "--task=mine.py:Mine", "--cuda-graph")
-    assert not as_graph("--device=cpu") and not as_graph("--env=pyboy_puffer_vec")
+    task = "--task=mine.py:Mine"
+    assert recorded("--device=cuda:1") == recorded("--device=cuda", "--env=gbxcule_orchard") == "all"
+    assert recorded("--device=cuda", task) == "learner", "a Task's code may wait for the GPU"
+    assert recorded("--device=cuda", task, "--graph-task") == "all"
+    assert recorded("--device=cuda", "--no-cuda-graph") == recorded("--device=cpu") == "nothing"
+    assert recorded("--device=cuda", task, "--graph-task", "--no-cuda-graph") == "nothing"
+    assert recorded("--env=pyboy_puffer_vec") == "nothing"
 
 
 def test_bfloat16_is_the_default_for_pictures_where_the_device_multiplies_it(monkeypatch: pytest.MonkeyPatch) -> None:
