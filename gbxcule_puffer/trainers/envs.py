@@ -10,6 +10,7 @@ from typing import Any
 from gbxcule_puffer.emulator.cartridge import Rom, load_cartridge
 from gbxcule_puffer.env.options import EXPLORATION, EnvOptions
 from gbxcule_puffer.env.protocol import EnvLike
+from gbxcule_puffer.env.saved_state import deflated
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import make_folder
 from gbxcule_puffer.layout import is_suite
@@ -142,5 +143,6 @@ def layout_of(args: RunFlags) -> ObservationLayout:
 
 def env_state(env: EnvLike) -> dict[str, Any]:
     """An env's state for a checkpoint. On a GPU, thousands of machines would take gigabytes: they are left out, and a
-    resumed run begins with new episodes."""
-    return env.state_dict(machines=env.device.type == "cpu")
+    resumed run begins with new episodes. The states of an archive are compressed."""
+    state = env.state_dict(machines=env.device.type == "cpu")
+    return {**state, "tensors": deflated(state["tensors"])}

@@ -16,6 +16,7 @@ from gbxcule_puffer.env.curriculum.starts import Starts, pick
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import ARCHIVE_COIN, ARCHIVE_SLOT, RANGE, CounterRandom, Seed
+from gbxcule_puffer.tasks.ram import RamWatch
 
 CHUNK = wp.constant(64)  # slots per partial sum
 WINDOW = wp.constant(16)
@@ -34,6 +35,7 @@ class Offers:
     distance: wp.array(dtype=wp.float32)
     began: wp.array(dtype=wp.int32)  # the pool's slot that its episode began at
     height: wp.array(dtype=wp.int64)  # milestones that it has reached
+    worth: wp.array(dtype=wp.int64)  # the sum of archive_best, -1 where its episode has ended
     replaced: wp.array(dtype=wp.bool)  # set where that slot gets another state
     admitted: wp.array(dtype=wp.bool)  # set for the envs that get a slot
     slots: wp.array(dtype=wp.int32)  # set to the pool's slot of each env's cell
@@ -47,6 +49,7 @@ class Slots:
     coarse_keys: wp.array(dtype=wp.int64)
     filled: wp.array(dtype=wp.bool)
     height: wp.array(dtype=wp.int64)  # milestones that the state has reached, -1 for an empty slot
+    worth: wp.array(dtype=wp.int64)  # the state's sum of archive_best
     forgotten: wp.array2d(dtype=wp.int64)  # episodes and successes that no longer count
     first: int  # of them in the pool
     stage: wp.array(dtype=wp.int64)  # of all of the pool's slots, as the next two (curriculum/starts.py)
@@ -62,10 +65,13 @@ def slot_of(key: wp.int64, size: int) -> int:
 
 @wp.kernel(enable_backward=False)
 def kernel_claim(offers: Offers, slots: Slots):
-    """Of the envs that want a slot the one with the lowest number gets it, if it is not behind the slot's state; dim =
-    envs."""
+    """Of the envs that want a slot the one with the lowest number gets it, if it is not behind the slot's state; an env
+    also wants that of its own cell, if its worth is larger than the state's. dim = envs."""
     env = wp.tid()
     slot = slot_of(offers.key[env], slots.winner.shape[0])
+    own = slots.filled[slot] and slots.coarse_keys[slot] == offers.coarse_key[env]
+    if own and offers.worth[env] > slots.worth[slot]:
+        offers.wanted[env] = True
     if offers.wanted[env] and offers.height[env] >= slots.height[slot]:
         wp.atomic_min(slots.winner, slot, env)
 
@@ -84,6 +90,7 @@ def kernel_admit(offers: Offers, slots: Slots):
     offers.slots[env] = slots.first + slot
     if won:
         slots.coarse_keys[slot] = offers.coarse_key[env]
+        slots.worth[slot] = offers.worth[env]
         slots.filled[slot] = True
         slots.stage[slots.first + slot] = offers.stage[env]
         slots.distance[slots.first + slot] = offers.distance[env]
@@ -154,8 +161,8 @@ class Archive:
     A `share` of the episodes begins there, more often at rarely visited cells (with the key pixels: at rarely visited
     coarse cells). With `by_chance` also more often at slots whose last episodes sometimes succeeded and sometimes
     failed. A slot's state is not replaced by one that has reached fewer of the milestones that the archive `follows`,
-    and its chance is multiplied by a factor for each milestone by which it is behind the furthest state. Allocates only
-    here and there.
+    and its chance is multiplied by a factor for each milestone by which it is behind the furthest state. With what it
+    `prefers`, a state is also replaced by one of the same cell of which that is larger. Allocates only here and there.
 
     filled (size,) bool: the slots that have a state; admitted (num_envs,) bool, slots (num_envs,) int32: the envs whose
     state the last `offer` took, and where.
@@ -186,18 +193,21 @@ class Archive:
         self._wanted, self.admitted, self._coin = (torch.zeros(n, dtype=torch.bool, device=device) for _ in range(3))
         self._some = torch.zeros(1, dtype=torch.bool, device=device)
         self.slots, self._sampled = (torch.zeros(n, dtype=torch.int32, device=device) for _ in range(2))
-        self._height, self._slot_height = (torch.zeros(size, dtype=torch.int64, device=device) for size in (n, size))
+        self._height, self._slot_height, self._worth, self._slot_worth = (
+            torch.zeros(size, dtype=torch.int64, device=device) for size in (n, size, n, size)
+        )
         self._milestones: Milestones | None = None
+        self._best: RamWatch | None = None
         self._launch = Launcher(device)
         self._offer = fill(
             Offers(), key=visits.key, coarse_key=visits.coarse.key, wanted=self._wanted, stage=envs.stage,
-            distance=envs.previous, began=envs.slots, height=self._height, replaced=envs.replaced,
-            admitted=self.admitted, slots=self.slots,
+            distance=envs.previous, began=envs.slots, height=self._height, worth=self._worth,
+            replaced=envs.replaced, admitted=self.admitted, slots=self.slots,
         )  # fmt: skip
         self._all = fill(
             Slots(), winner=self._winner, coarse_keys=self.coarse_keys, filled=self.filled, height=self._slot_height,
-            forgotten=self.forgotten, first=self.first, stage=starts.stage, distance=starts.distance,
-            counts=starts.counts,
+            worth=self._slot_worth, forgotten=self.forgotten, first=self.first, stage=starts.stage,
+            distance=starts.distance, counts=starts.counts,
         )  # fmt: skip
 
     def follow(self, milestones: Milestones, behind: float) -> None:
@@ -206,14 +216,21 @@ class Archive:
         self._factors = torch.tensor(factors, dtype=torch.int64, device=self.filled.device)
         self._milestones = milestones
 
+    def prefer(self, best: RamWatch) -> None:
+        """From now on, of two states of a cell that one stays of which the sum of these bytes is larger."""
+        self._best = best
+
     def offer(self) -> None:
         """Saves the envs that visit a cell for the first time and continue, with their stage and their distance to its
-        goal."""
+        goal; with what it prefers also those that are worth more than their cell's state."""
         n = len(self._wanted)
         torch.gt(self.visits.first, self.envs.ended, out=self._wanted)
         if self._milestones is not None:
             torch.sum(self._milestones.held, 0, out=self._height)
             self._slot_height.copy_(self._milestones.heights_of(self.filled, self.first))
+        if self._best is not None:
+            torch.sum(self._best.read(), 1, dtype=torch.int64, out=self._worth)
+            self._worth.masked_fill_(self.envs.ended, -1)
         self._winner.fill_(n)
         self._launch(kernel_claim, n, self._offer, self._all)
         self._launch(kernel_admit, n, self._offer, self._all)
@@ -245,4 +262,5 @@ class Archive:
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that a saved state holds."""
-        return {"archive_coarse_keys": self.coarse_keys, "archive_forgotten": self.forgotten}
+        own = {"archive_coarse_keys": self.coarse_keys, "archive_forgotten": self.forgotten}
+        return own if self._best is None else {**own, "archive_worth": self._slot_worth}
