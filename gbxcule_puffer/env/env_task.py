@@ -14,7 +14,7 @@ from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.observers import make_observers, vectors_of
 from gbxcule_puffer.tasks.observe.pictures import observation_kind
 from gbxcule_puffer.tasks.ram import Symbols
-from gbxcule_puffer.tasks.ram.addresses import has_milestones, parse_bytes, parse_visit_key
+from gbxcule_puffer.tasks.ram.addresses import has_milestones, parse_visit_key
 from gbxcule_puffer.tasks.ram.position import find_position
 from gbxcule_puffer.tasks.ram.until import parse_until
 from gbxcule_puffer.tasks.stages.open import open_stages
@@ -38,11 +38,6 @@ class EnvTask:
         self.symbols = Symbols.find_files(options.symbols, cartridge.path)
         self.until = parse_until(options.until, self.schedule, self.symbols)
         self.visit_key = parse_visit_key(options.visit_key, self.symbols) if counts_visits(options) else "picture"
-        self.archive_best = None
-        if options.archive_best is not None:
-            if not options.archive_slots:
-                raise ConfigError("archive_best is about saved states: give archive_slots, such as 4096")
-            self.archive_best = parse_bytes(options.archive_best, "archive_best", self.symbols)
         self.task = None if options.task is None else make_task(options.task)
         self.position = find_position(options.position, self.task, cartridge.sha256, self.symbols)
         observers = make_observers(options, self.symbols, self.position, self.codec.num_actions)
@@ -65,6 +60,8 @@ class EnvTask:
         }
         self.stages = open_stages(cartridge, self.config, self.layout.kind.screen_shape, options)
         check_curriculum(options.curriculum, len(self.stages), options.archive_slots)
+        if options.archive_best is not None and not options.archive_slots:
+            raise ConfigError("archive_best is about saved states: give archive_slots, such as 4096")
 
 
 def counts_visits(options: EnvOptions) -> bool:

@@ -138,8 +138,8 @@ class EnvOptions:
         1.0, "factor of a saved state's chance for each milestone by which it is behind the furthest state (below 1: "
         "needs milestones)", EXPLORATION, least=2**-8, most=1)
     archive_best: str | None = option(
-        None, "RAM, such as the levels of a team, as hexadecimal addresses or symbols with commas: of a cell the state "
-        "stays in which the sum of these bytes is largest (default: the first state)", EXPLORATION)
+        None, "statistic of the game, such as levels: of a cell the state stays in which it is largest (default: the "
+        "first state)", EXPLORATION)
     milestone_slots: int = option(
         0, "states kept of each milestone of the game, in which later episodes may start", EXPLORATION, least=0,
         most=1_024)

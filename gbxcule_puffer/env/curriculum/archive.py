@@ -16,9 +16,9 @@ from gbxcule_puffer.env.curriculum.starts import Starts, pick
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import ARCHIVE_COIN, ARCHIVE_SLOT, RANGE, CounterRandom, Seed
-from gbxcule_puffer.tasks.ram import RamWatch
 
 CHUNK = wp.constant(64)  # slots per partial sum
+WORTHLESS = -1e30
 WINDOW = wp.constant(16)
 """Episodes of a slot that its chance is judged by: when there are more, half of them are forgotten, but not before one
 of them has succeeded. So what never succeeds is tried less and less, and what begins to succeed soon counts."""
@@ -35,7 +35,7 @@ class Offers:
     distance: wp.array(dtype=wp.float32)
     began: wp.array(dtype=wp.int32)  # the pool's slot that its episode began at
     height: wp.array(dtype=wp.int64)  # milestones that it has reached
-    worth: wp.array(dtype=wp.int64)  # the sum of archive_best, -1 where its episode has ended
+    worth: wp.array(dtype=wp.float64)  # the statistic archive_best, WORTHLESS where its episode has ended
     replaced: wp.array(dtype=wp.bool)  # set where that slot gets another state
     admitted: wp.array(dtype=wp.bool)  # set for the envs that get a slot
     slots: wp.array(dtype=wp.int32)  # set to the pool's slot of each env's cell
@@ -49,7 +49,7 @@ class Slots:
     coarse_keys: wp.array(dtype=wp.int64)
     filled: wp.array(dtype=wp.bool)
     height: wp.array(dtype=wp.int64)  # milestones that the state has reached, -1 for an empty slot
-    worth: wp.array(dtype=wp.int64)  # the state's sum of archive_best
+    worth: wp.array(dtype=wp.float64)  # the state's
     forgotten: wp.array2d(dtype=wp.int64)  # episodes and successes that no longer count
     first: int  # of them in the pool
     stage: wp.array(dtype=wp.int64)  # of all of the pool's slots, as the next two (curriculum/starts.py)
@@ -193,11 +193,10 @@ class Archive:
         self._wanted, self.admitted, self._coin = (torch.zeros(n, dtype=torch.bool, device=device) for _ in range(3))
         self._some = torch.zeros(1, dtype=torch.bool, device=device)
         self.slots, self._sampled = (torch.zeros(n, dtype=torch.int32, device=device) for _ in range(2))
-        self._height, self._slot_height, self._worth, self._slot_worth = (
-            torch.zeros(size, dtype=torch.int64, device=device) for size in (n, size, n, size)
-        )
+        self._height, self._slot_height = (torch.zeros(size, dtype=torch.int64, device=device) for size in (n, size))
+        self._worth, self._slot_worth = (torch.zeros(size, dtype=torch.float64, device=device) for size in (n, size))
         self._milestones: Milestones | None = None
-        self._best: RamWatch | None = None
+        self._best: torch.Tensor | None = None
         self._launch = Launcher(device)
         self._offer = fill(
             Offers(), key=visits.key, coarse_key=visits.coarse.key, wanted=self._wanted, stage=envs.stage,
@@ -216,8 +215,8 @@ class Archive:
         self._factors = torch.tensor(factors, dtype=torch.int64, device=self.filled.device)
         self._milestones = milestones
 
-    def prefer(self, best: RamWatch) -> None:
-        """From now on, of two states of a cell that one stays of which the sum of these bytes is larger."""
+    def prefer(self, best: torch.Tensor) -> None:
+        """From now on, of two states of a cell that one stays for which this was larger, (num_envs,) float64."""
         self._best = best
 
     def offer(self) -> None:
@@ -229,8 +228,8 @@ class Archive:
             torch.sum(self._milestones.held, 0, out=self._height)
             self._slot_height.copy_(self._milestones.heights_of(self.filled, self.first))
         if self._best is not None:
-            torch.sum(self._best.read(), 1, dtype=torch.int64, out=self._worth)
-            self._worth.masked_fill_(self.envs.ended, -1)
+            self._worth.copy_(self._best).clamp_(WORTHLESS, -WORTHLESS).nan_to_num_(WORTHLESS)
+            self._worth.masked_fill_(self.envs.ended, WORTHLESS)
         self._winner.fill_(n)
         self._launch(kernel_claim, n, self._offer, self._all)
         self._launch(kernel_admit, n, self._offer, self._all)

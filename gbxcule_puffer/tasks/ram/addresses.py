@@ -86,25 +86,11 @@ def parse_visit_key(text: str, symbols: Symbols | None = None) -> list[int | tup
     check_visit_key(text)
     if text in ("picture", "pixels"):
         return text
-    entries = text.partition(":")[2].split(",")
-    return _bytes_of([entry for entry in entries if entry.strip() != MILESTONES], f"visit_key {text!r:.80}", symbols)
-
-
-def parse_bytes(text: str, option: str, symbols: Symbols | None = None) -> list[int | tuple[int, int]]:
-    """The locations of 'ADDRESS,ADDRESS:LENGTH', which may be symbols, of an option.
-
-    Raises: ConfigError.
-    """
-    return _bytes_of(text.split(","), f"{option} {text!r:.80}", symbols)
-
-
-def _bytes_of(entries: list[str], source: str, symbols: Symbols | None) -> list[int | tuple[int, int]]:
-    """The locations of 'ADDRESS' or 'ADDRESS:LENGTH'.
-
-    Raises: ConfigError, which begins with `source`.
-    """
+    source = f"visit_key {text!r:.80}"
     found = []
-    for entry in entries:
+    for entry in text.partition(":")[2].split(","):
+        if entry.strip() == MILESTONES:
+            continue
         address, colon, length = entry.strip().rpartition(":")
         if not (colon and length.isdecimal() and len(length) < 4):  # else an address behind a bank
             address, length = entry.strip(), "1"
