@@ -77,6 +77,12 @@ def row_of(folder: Path) -> dict[str, Any]:
     facts["steps_per_second"] = None
     if (seconds := last["charts/seconds"] - first["charts/seconds"]) > 0:
         facts["steps_per_second"] = round((last["global_step"] - first["global_step"]) / seconds)
+    parts = [{name: value for name, value in each.items() if name.startswith("time/")} for each in trained]
+    timed = [part for part in parts if part][1:]  # in the first one kernels are compiled
+    facts["milliseconds_of_a_step"] = {
+        name.removeprefix("time/"): round(1e3 * sum(part[name] for part in timed) / len(timed), 2)
+        for name in (timed[0] if timed else ())
+    }
     facts["curves"] = {
         name: thinned([[each["global_step"], round(each[metric], 3)] for each in found if metric in each])
         for name, metric in CURVES.items()

@@ -24,6 +24,8 @@ def run(tmp_path: Path) -> Path:
         {"global_step": 100 * i, "charts/seconds": 60 + i, "env/milestones/most": float(i // 50), "losses/entropy": 1.5}
         for i in range(1, COUNT + 1)
     ]
+    for i, row in enumerate(rows[::50]):
+        row |= {"time/env": 0.5 if not i else 0.01 + i / 1000, "time/learn": 0.002}
     lines = [*map(json.dumps, rows), json.dumps({"global_step": 100 * COUNT, "eval/return": 1.0}), '{"global_st']
     (folder / "metrics.jsonl").write_text("\n".join(lines))
     milestones = [{"name": "got_letter", "number": 2, "step": 7000, "seconds": 130.5}]
@@ -40,6 +42,7 @@ def test_a_row_is_of_the_files_of_a_run(run: Path, tmp_path: Path, capsys: pytes
     assert (row["envs"], row["processes"], row["steps"], row["seconds"]) == (64, 2, 20_000, 260.0)
     assert row["steps_per_second"] == 100, "without the first fifth, in which kernels are compiled"
     assert row["milestones"] == [["got_letter", 7000, 130.5]] and row["flags"]["rom"] == "roms/gateward.gb"
+    assert row["milliseconds_of_a_step"] == {"env": 12.0, "learn": 2.0}, "without the first record"
     curve = row["curves"]["most"]
     assert len(curve) <= 41 and curve[0] == [100, 0.0] and curve[-1] == [20_000, 4.0] and row["curves"]["maps"] == []
     assert row["files"]["number"] == 6
