@@ -60,6 +60,7 @@ MACHINES = ("state", "memory", "screen")  # of a Snapshot
 # SnapshotPool.check_spare checks these; name -> the axis of the archive's slots.
 BY_SNAPSHOT = {"pool_state": 1, "pool_memory": 0, "pool_screen": 0}
 CHUNK = 512  # slots that are copied to the host, or compressed, at once
+TABLES = {"visit_table": 0, "visit_coarse_table": 0}  # 16 MiB each, mostly zeros; the axis of their rows
 TURNED = "pool_memory"  # compressed with the same address of all slots side by side, which takes a third less
 SPARSE = ("coverage_counts",)  # one row of mostly zeros: a saved state has the indices and the values of the others
 
@@ -96,23 +97,26 @@ def packed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def deflated(tensors: Mapping[str, torch.Tensor]) -> dict[str, Any]:
-    """A saved state's tensors with the archive's snapshots compressed, which leaves about a tenth: for each CHUNK of
-    slots what zlib made of it, (bytes,) uint8. `unpacked` takes both. Uses all cores."""
+    """A saved state's tensors with the archive's snapshots, of which about a tenth is left, and counts of visits
+    compressed: for each CHUNK of slots or rows what zlib made of it, (bytes,) uint8. `unpacked` takes both. Uses all
+    cores."""
 
     def one(rows: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(np.frombuffer(bytearray(zlib.compress(rows.numpy().tobytes(), 1)), np.uint8))
 
     small: dict[str, Any] = dict(tensors)
     with ThreadPoolExecutor(usable_cores()) as threads:
-        for name in (name for name in BY_SNAPSHOT if name in tensors and tensors[name].numel()):
-            parts = tensors[name].split(CHUNK, BY_SNAPSHOT[name])
+        for name, axis in (BY_SNAPSHOT | TABLES).items():
+            if name not in tensors or not tensors[name].numel():
+                continue
+            parts = tensors[name].cpu().split(CHUNK, axis)
             small[name] = list(threads.map(one, (part.T if name == TURNED else part for part in parts)))
     return small
 
 
 def _inflated(name: str, found: list[object], like: torch.Tensor, slots: int) -> torch.Tensor | None:
-    """The snapshots of `slots` slots of what `deflated` made; None if they are damaged."""
-    axis, parts = BY_SNAPSHOT[name], []
+    """The tensor of `slots` slots or rows of what `deflated` made; None if that is damaged."""
+    axis, parts = (BY_SNAPSHOT | TABLES)[name], []
     for data, first in zip(found, range(0, slots, CHUNK), strict=False):
         shape = list(like.shape)
         shape[axis] = min(CHUNK, slots - first)
@@ -139,6 +143,9 @@ def unpacked(saved: object, tensors: Mapping[str, torch.Tensor]) -> object:
             (index, values), size = found, len(tensors[name])
             if not len(index) or 0 <= int(index.min()) <= int(index.max()) < size:
                 whole[name] = found.new_zeros(size).index_copy_(0, index.long(), values)
+    for name in tensors.keys() & TABLES:
+        if isinstance(found := saved.get(name), list):
+            whole[name] = _inflated(name, found, tensors[name], len(tensors[name]))
     filled = saved.get("spare_filled")
     if "spare_filled" not in tensors or not isinstance(filled, torch.Tensor):
         return whole

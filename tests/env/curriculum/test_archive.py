@@ -99,12 +99,16 @@ def test_the_archive_of_a_checkpoint_is_compressed(tmp_path: Path) -> None:
         curriculum.pool.save(mask, slots)
     plain, small = env.state_dict(machines=False), env_state(env)
     size = {name: sum(part.nbytes for part in small["tensors"][name]) for name in BY_SNAPSHOT}
+    assert sum(part.nbytes for part in small["tensors"]["visit_table"]) < 2e5 < plain["tensors"]["visit_table"].nbytes
     assert sum(size.values()) < 0.15 * sum(plain["tensors"][name].nbytes for name in BY_SNAPSHOT)
     other.reset(seed=9)
     own = {name: part for name, part in small["tensors"].items() if name in plain["tensors"]}
     other.load_state_dict({**small, "machines": None, "tensors": own})
     for name, tensor in other._episodes.curriculum.pool.spare_tensors().items():
         assert torch.equal(tensor, spare[name]), name
+    assert torch.equal(other.state_dict(machines=False)["tensors"]["visit_table"], plain["tensors"]["visit_table"])
+    with pytest.raises(StateError, match="does not fit in visit_table"):
+        other.load_state_dict({**small, "machines": None, "tensors": {**own, "visit_table": [torch.zeros(9)]}})
     for name in BY_SNAPSHOT:
         first, second = own[name]
         flipped = torch.cat([first[:40], ~first[40:41], first[41:]])

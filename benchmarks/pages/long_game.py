@@ -1,0 +1,79 @@
+"""The table of docs/long-games.md and its picture of milestones over steps, from records of training.long_game.
+
+python -m benchmarks.pages.long_game benchmarks/results/h200/long_game_parts.json --out docs/images/long_game.png
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gbxcule_puffer.files import new_file
+
+FULL = "best"  # the variant with everything, whose seeds are drawn in black
+
+
+def reached(row: dict[str, Any], steps: float) -> int:
+    """Milestones of a run after this many steps."""
+    return sum(step <= steps for _, step, _ in row["milestones"])
+
+
+def table(rows: Sequence[dict[str, Any]], marks: Sequence[int]) -> str:
+    """A Markdown table: a line for each run, with its milestones after each number of `marks`."""
+    lines = [f"| settings | seed | steps/s | {' | '.join(f'{mark / 1e6:g} M' for mark in marks)} | steps | the last |"]
+    lines.append("| --- |" + " ---: |" * (len(marks) + 3) + " --- |")
+    for row in rows:
+        counts = [reached(row, mark) if row["steps"] >= 0.97 * mark else "" for mark in marks]
+        last = max(row["milestones"], key=lambda each: each[1])[0] if row["milestones"] else "none"
+        cells = [row["variant"], row["seed"], f"{row['steps_per_second'] or 0:,}", *counts]
+        lines.append(
+            f"| {' | '.join(map(str, cells))} | {row['steps'] / 1e6:.0f} M, {len(row['milestones'])} | {last} |"
+        )
+    return "\n".join(lines)
+
+
+def draw(rows: Sequence[dict[str, Any]], out: Path) -> None:
+    """Milestones over steps, a line for each run."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(9, 4.5))
+    others = list(dict.fromkeys(row["variant"] for row in rows if row["variant"] != FULL))
+    known = set[str]()
+    for row in rows:
+        found = sorted(step / 1e6 for _, step, _ in row["milestones"])
+        x, y = [0.0, *found, row["steps"] / 1e6], [*range(len(found) + 1), len(found)]
+        name = row["variant"]
+        style = {"color": "black", "lw": 2} if name == FULL else {"color": f"C{others.index(name)}", "lw": 1.3}
+        axes.step(x, y, where="post", label=None if name in known else name, **style)  # pyright: ignore
+        known.add(name)
+    axes.set_xlabel("env steps, millions")
+    axes.set_ylabel("milestones")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.2)
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    figure.tight_layout()
+    with new_file(out) as file:
+        figure.savefig(file, format="png", dpi=110)
+
+
+def main() -> None:
+    """Print the table, and draw the picture where it is asked for."""
+    parser = argparse.ArgumentParser(prog="benchmarks.pages.long_game", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("records", nargs="+", type=Path)
+    parser.add_argument("--marks", default="10,40,100", help="millions of steps, with commas (default: 10,40,100)")
+    parser.add_argument("--out", type=Path, help="PNG file")
+    args = parser.parse_args()
+    rows = [row for path in args.records for row in json.loads(path.read_text())["rows"] if "error" not in row]
+    print(table(rows, [round(float(mark) * 1e6) for mark in args.marks.split(",")]))
+    if args.out is not None:
+        draw(rows, args.out)
+
+
+if __name__ == "__main__":
+    main()
