@@ -19,7 +19,7 @@ from gbxcule_puffer.commandline import flag, parse, word
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import check_target, write_bytes, write_json
+from gbxcule_puffer.files import check_output, write_bytes, write_json
 from gbxcule_puffer.progress import say
 from gbxcule_puffer.tasks.task import PREFIX
 from gbxcule_puffer.trainers.evaluation import evaluate
@@ -76,8 +76,10 @@ def run(args: Args) -> None:
     """Evaluates, prints a line for each policy, and writes the requested files."""
     to_stdout = args.json == "-"
     for path in (None if to_stdout else args.json, args.trajectory, args.gif):
-        if path and not check_target(path).parent.is_dir():
+        if path and not check_output(path).parent.is_dir():
             raise ConfigError(f"{path} cannot be written: {Path(path).parent} is not a folder, make it first")
+    if args.gif and not args.gif.lower().endswith(".gif"):
+        raise ConfigError(f"--gif {args.gif} has another ending: name it .gif")
     trained = Trained(args.checkpoint)
     given = {name: getattr(args, name) for name in GIVEN}
     make = partial(trained.open_env, device=resolve_device(args.device), seed=args.seed, chain=args.chain, **given)

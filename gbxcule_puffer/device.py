@@ -50,7 +50,7 @@ def resolve_device(device: str) -> str:
         name = torch.device(device)
     except RuntimeError:
         name = None
-    if name is None or name.type not in ("cpu", "cuda"):
+    if name is None or name.type not in ("cpu", "cuda") or (name.type == "cpu" and name.index is not None):
         mps = " (Warp has no kernels for a Mac's GPU)" if str(device).startswith("mps") else ""
         raise DeviceError(f"device {device!r} is not supported{mps}; use 'cpu', 'cuda' or 'cuda:N'")
     if name.type == "cpu":

@@ -4,6 +4,7 @@ the exit codes."""
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -67,12 +68,13 @@ def exit_code(prog: str, work: Callable[[], int | None], interrupted: str = "int
         text, code = "", 141
     except OSError as error:
         name, reason = error.filename or "the output", error.strerror or error
-        text, code = f"{prog}: {printable(name)} cannot be read or written ({reason})", 1
+        code = 2 if error.errno == errno.ENAMETOOLONG else 1  # no disk can have such a file
+        text = f"{prog}: {printable(name):.200} cannot be read or written ({reason})"
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        reason = str(error).partition("\n")[0].partition(". ")[0]
-        text, code = f"{prog}: the memory is too small ({printable(reason)}): give fewer --num-envs", 2
+        reason = printable(str(error).partition("\n")[0].partition(". ")[0])
+        text, code = f"{prog}: the memory is too small{reason and f' ({reason})'}: give fewer --num-envs", 2
     with contextlib.suppress(OSError):
         if text:
             print(text, file=sys.stderr)

@@ -30,7 +30,7 @@ def find_own(path: StrPath, suffix: str = "") -> str:
         return name
     own = ROMS / f"{name}{suffix}" if suffix and re.fullmatch(r"(micro/)?\w+", name) else ROMS.parent / name
     inside = own.is_relative_to(ROMS) and ".." not in own.parts
-    return str(own) if inside and own.is_file() else name
+    return str(own) if inside and os.path.isfile(own) else name
 
 
 def find_rom(rom: StrPath) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import Kind, StrPath, check_target, new_file, read_bytes
+from gbxcule_puffer.files import Kind, StrPath, check_output, new_file, read_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -63,11 +63,11 @@ def _across(count: int, columns: int | None) -> int:
 def png_target(path: StrPath) -> Path:
     """The path of a PNG to write.
 
-    Raises: ConfigError for a name that does not end with .png, and as `files.check_target`.
+    Raises: ConfigError for a name that does not end with .png, and as `files.check_output`.
     """
     if Path(path).suffix.lower() != ".png":
         raise ConfigError(f"picture {path} has an unknown format: name it .png")
-    return check_target(path)
+    return check_output(path)
 
 
 def save_png(path: StrPath, picture: np.ndarray, scale: int = 4) -> None:

@@ -17,6 +17,7 @@ import io
 import lzma
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,10 @@ LIMIT = 2**26  # bytes of a file in the archive, and of the archive
 KIND = Kind("shipped kernels", StateError, "kernels are compiled instead")
 OBJECT, META = ".object", ".meta"
 # What reading a damaged archive raises.
-DAMAGES = (StateError, KeyError, OSError, EOFError, ValueError, NotImplementedError, zipfile.BadZipFile, lzma.LZMAError)
+DAMAGES = (
+    StateError, KeyError, OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile,
+    lzma.LZMAError, zlib.error,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -60,9 +64,13 @@ def find(module: wp.Module, block_dim: int | None, target: str) -> Shipped | Non
     if archive is None:
         return None
     name = key(module, block_dim, target)
-    if f"{name}{OBJECT}" not in archive.namelist():
+    try:
+        if f"{name}{OBJECT}" not in archive.namelist():
+            return None
+        return Shipped(target, name, _read(archive, f"{name}{OBJECT}"), _read(archive, f"{name}{META}"))
+    except DAMAGES:
+        _say_damaged()
         return None
-    return Shipped(target, name, archive.read(f"{name}{OBJECT}"), archive.read(f"{name}{META}"))
 
 
 def write(path: Path, objects: Iterable[Shipped]) -> None:
@@ -100,8 +108,14 @@ def _of_target(target: str) -> zipfile.ZipFile | None:
             raise KIND.bad(ARCHIVE, f"{target} has another digest than when it was written")
         return zipfile.ZipFile(io.BytesIO(data))
     except DAMAGES:
-        print(printable(f"{ARCHIVE} is damaged: kernels are compiled instead"), file=sys.stderr)
+        _say_damaged()
         return None
+
+
+@functools.cache
+def _say_damaged() -> None:
+    """One line for the whole process."""
+    print(printable(f"{ARCHIVE} is damaged: kernels are compiled instead"), file=sys.stderr)
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> bytes:

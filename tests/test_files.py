@@ -174,6 +174,7 @@ BAD_JSON = {
     "NaN": (b"[NaN]", "NaN is not a number"),
     "infinite": (b"[1e999]", "1e999 is not a number"),
     "too many digits": (b"1" * 5000, "is damaged"),
+    "larger than a float": (b"[-" + b"9" * 400 + b"]", "a number has 401 digits"),
     "empty": (b"", "is damaged"),
 }
 
@@ -194,6 +195,45 @@ def test_json_of_any_kind_is_read(tmp_path: Path, text: str) -> None:
     if text != "{}":
         with pytest.raises(GoalError, match="is not a trace file"):
             files.read_object(tmp_path / "a", KIND)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a = [", "Invalid value"),
+        ("a = " + "[" * 5000, "too many brackets"),
+        ("a = " + "9" * 5000, "too many digits"),
+        ("a = [{b = -" + "9" * 400 + "}]", "more than 300 digits"),
+    ],
+    ids=["cut off", "deep", "digits", "larger than a float"],
+)
+def test_bad_toml_is_one_line(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason) as error:
+        files.parse_toml(text)
+    assert "\n" not in str(error.value)
+
+
+def test_a_byte_order_mark_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("\ufeff[1]", encoding="utf-8")
+    assert files.read_json(tmp_path / "a", KIND) == [1] and files.read_text(tmp_path / "a", KIND) == "[1]"
+
+
+def test_outputs_are_checked_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "new/folders/out", tmp_path / "out", tmp_path / "file"):
+        assert files.check_output(path) == path
+    for path in (tmp_path / "new/folder", tmp_path):
+        assert files.check_output_folder(path) == path
+    for check in (files.check_output, files.check_output_folder):
+        with pytest.raises(
+            ConfigError, match=r"cannot be written \(.*Not a dir.*|.* is not a folder\): give another path"
+        ):
+            check(tmp_path / "file/a/b")
+        with pytest.raises(ConfigError, match=r"cannot be written \(.* is read-only\): give another path"):
+            check("/proc/sys/kernel/a")
+    with pytest.raises(ConfigError, match="is a file, not a folder"):
+        files.check_output_folder(tmp_path / "file")
+    assert names(tmp_path) == ["file"]
 
 
 def test_headers_of_json(tmp_path: Path) -> None:

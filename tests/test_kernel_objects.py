@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -132,9 +133,11 @@ def archive(compiled: tuple[Any, Path], tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(shipped_kernels, "ARCHIVE", path)
     (tmp_path / "empty").mkdir()
     monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path / "empty"))
-    shipped_kernels._of_target.cache_clear()
+    for cached in (shipped_kernels._of_target, shipped_kernels._say_damaged):
+        cached.cache_clear()
     yield path
-    shipped_kernels._of_target.cache_clear()
+    for cached in (shipped_kernels._of_target, shipped_kernels._say_damaged):
+        cached.cache_clear()
 
 
 def test_a_wheel_s_kernel_is_not_compiled(
@@ -183,6 +186,25 @@ def test_a_target_of_the_archive_with_another_digest_is_not_used(
             after.writestr(name, data if name == shipped_kernels.SUMS else data + b"\0")
     assert count(compiled[0]) == [0, 1, 2, 3] and len(said) == 2
     assert "kernels.zip is damaged: kernels are compiled instead" in capfd.readouterr().err
+
+
+def test_a_target_that_is_damaged_inside_is_said_once(
+    archive: Path, compiled: tuple[Any, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """An object without its metadata, and one that is encrypted, in an archive whose digests are right."""
+    module, target = compiled[0].kernel_count.module, ".cpu0.o"
+    key = shipped_kernels.key(module, None, target)
+    object, meta = key + shipped_kernels.OBJECT, key + shipped_kernels.META
+    for files in ({object: b"x"}, {object: b"x", meta: b"x"}):
+        inner = shipped_kernels._packed(files, zipfile.ZIP_STORED)
+        if meta in files:
+            inner = inner.replace(b"PK\x01\x02\x14\x03\x14\x00\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01\x00")
+        sums = f"{hashlib.sha256(inner).hexdigest()}  {target}\n".encode()
+        archive.write_bytes(shipped_kernels._packed({target: inner, shipped_kernels.SUMS: sums}, zipfile.ZIP_STORED))
+        for cached in (shipped_kernels._of_target, shipped_kernels._say_damaged):
+            cached.cache_clear()
+        assert [shipped_kernels.find(module, None, target) for _ in range(2)] == [None, None]
+        assert capfd.readouterr().err == f"{archive} is damaged: kernels are compiled instead\n"
 
 
 def flip(path: Path, *bits: int) -> None:

@@ -114,6 +114,8 @@ class Flag:
         """Raises: ConfigError for a value that is not allowed."""
         limits = self.metadata
         for each in value if isinstance(value, tuple | list) else (value,):
+            if each == "" and "" not in (self.default, limits.get("bare")):  # as of a shell's variable that is not set
+                raise ConfigError(f"{self.text} is empty: give a value, or leave it out")
             if self.one_of and each not in self.one_of:
                 raise ConfigError(f"{self.text} {each!r:.60} is unknown: give one of {', '.join(self.one_of)}")
             if isinstance(each, int | float) and not isinstance(each, bool):

@@ -215,9 +215,15 @@ def _integer(value: object) -> int:
 
 
 def _number(value: object) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+    if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number that is larger than any float
+        raise TypeError from None
+    if not math.isfinite(number):
+        raise TypeError
+    return number
 
 
 def _text(value: object) -> str:
@@ -240,7 +246,7 @@ def _paths(value: object) -> str | tuple[str, ...]:
 
 
 def _path(value: object) -> str:
-    if not isinstance(value, str | os.PathLike):
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
         raise TypeError
     return os.fspath(value)
 

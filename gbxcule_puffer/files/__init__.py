@@ -5,6 +5,7 @@ from gbxcule_puffer.files.reading import (
     Kind,
     inflate,
     parse_json,
+    parse_toml,
     read_array,
     read_bytes,
     read_json,
@@ -13,6 +14,8 @@ from gbxcule_puffer.files.reading import (
     read_text,
 )
 from gbxcule_puffer.files.writing import (
+    check_output,
+    check_output_folder,
     check_target,
     make_folder,
     new_file,
@@ -27,6 +30,8 @@ from gbxcule_puffer.files.writing import (
 __all__ = [
     "Kind",
     "StrPath",
+    "check_output",
+    "check_output_folder",
     "check_target",
     "inflate",
     "make_folder",
@@ -34,6 +39,7 @@ __all__ = [
     "new_folder",
     "open_append",
     "parse_json",
+    "parse_toml",
     "read_array",
     "read_bytes",
     "read_json",

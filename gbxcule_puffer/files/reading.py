@@ -9,6 +9,7 @@ import os
 import pickle
 import pickletools
 import re
+import tomllib
 import warnings
 import zipfile
 import zlib
@@ -23,6 +24,7 @@ from gbxcule_puffer.files.kinds import Kind, StrPath, file_type
 
 TEXT_LIMIT = 4 * 2**20  # bytes of a text or JSON file, where the caller gives no other limit
 MAX_DEPTH = 16  # lists and objects inside of each other in JSON
+LARGEST = 2**1023  # whole numbers beyond it are no float's
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # may be half of a character, which nothing can print
 _OF_TENSORS = re.compile(r"collections OrderedDict|torch._utils _rebuild_tensor_v2|torch \w+Storage|torch Size")
 
@@ -67,12 +69,12 @@ def read_bytes(path: StrPath, kind: Kind, limit: int) -> bytes:
 
 
 def read_text(path: StrPath, kind: Kind, limit: int = TEXT_LIMIT) -> str:
-    """The content of a UTF-8 text file.
+    """The content of a UTF-8 text file, without the byte order mark that some editors write.
 
     Raises: kind.error.
     """
     try:
-        return read_bytes(path, kind, limit).decode()
+        return read_bytes(path, kind, limit).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise kind.bad(path, f"is damaged (no UTF-8 text at byte {error.start})") from None
 
@@ -105,10 +107,11 @@ def read_object(
 def parse_json(text: str | bytes, path: StrPath, kind: Kind) -> object:
     """JSON text from the file at `path`.
 
-    Raises: kind.error for damaged text, numbers that are not finite, and more than MAX_DEPTH levels.
+    Raises: kind.error for damaged text, numbers that are infinite or larger than a float can be, and more than
+    MAX_DEPTH levels.
     """
     try:
-        found = json.loads(text, parse_constant=_not_finite, parse_float=_finite)
+        found = json.loads(text, parse_constant=_not_finite, parse_float=_finite, parse_int=_whole)
         level = [found] if isinstance(found, dict | list) else []
         for _ in range(MAX_DEPTH):
             level = [part for one in level for part in (one.values() if isinstance(one, dict) else one)]
@@ -131,6 +134,35 @@ def _not_finite(text: str) -> float:
 def _finite(text: str) -> float:
     value = float(text)
     return value if abs(value) < float("inf") else _not_finite(text)
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if abs(value) > LARGEST:
+        raise ValueError(f"a number has {len(text)} digits")
+    return value
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The content of TOML text.
+
+    Raises: ValueError, with one line that says what is wrong; also for numbers that are larger than a float can be.
+    """
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise ValueError("too many brackets inside of each other") from None
+    except ValueError:  # Python converts 4,300 digits at most
+        raise ValueError("a number has too many digits") from None
+    level: list[object] = [content]
+    while level:
+        if any(type(each) is int and abs(each) > LARGEST for each in level):
+            raise ValueError("a number has more than 300 digits")
+        groups = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        level = [each for group in groups for each in group]
+    return content
 
 
 def _short(value: object) -> str:

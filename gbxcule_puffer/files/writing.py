@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import secrets
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -33,6 +33,45 @@ def check_target(path: StrPath) -> Path:
     if found:
         raise ConfigError(f"{path} is {found}, and only a regular file is ever replaced: give another path")
     return path
+
+
+def check_output(path: StrPath) -> Path:
+    """The path of a file that is written after some work: also looks at the folders above it, as `new_file` will.
+
+    Raises: ConfigError as `check_target`, and where the file's folder is not one, or is read-only.
+    """
+    path = check_target(path)
+    _check_folders(path, path.absolute().parents)
+    return path
+
+
+def check_output_folder(path: StrPath) -> Path:
+    """The path of a folder that is made, or written into, after some work.
+
+    Raises: ConfigError where something else stands there, or the folder is read-only.
+    """
+    path = _check_is_folder(path)
+    _check_folders(path, (path.absolute(), *path.absolute().parents))
+    return path
+
+
+def _check_is_folder(path: StrPath) -> Path:
+    """Raises: ConfigError where something stands at the path that is not a folder."""
+    path = Path(path)
+    if os.path.lexists(path) and not path.is_dir():
+        raise ConfigError(f"{path} is {file_type(path.lstat().st_mode) or 'a file'}, not a folder: give another path")
+    return path
+
+
+def _check_folders(path: Path, folders: Iterable[Path]) -> None:
+    """Raises: ConfigError where the first of the folders that exists is a file, or read-only."""
+    for folder in folders:
+        if os.path.lexists(folder):
+            if not folder.is_dir():
+                raise ConfigError(f"{path} cannot be written ({folder} is not a folder): give another path")
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise ConfigError(f"{path} cannot be written ({folder} is read-only): give another path")
+            return
 
 
 @contextlib.contextmanager
@@ -114,9 +153,7 @@ def make_folder(path: StrPath, remedy: str = MAKE_ROOM) -> Path:
 
     Raises: ConfigError where something else stands there; StorageError as `new_file`.
     """
-    path = Path(path)
-    if os.path.lexists(path) and not path.is_dir():
-        raise ConfigError(f"{path} is {file_type(path.lstat().st_mode) or 'a file'}, not a folder: give another path")
+    path = _check_is_folder(path)
     with _failing_in_one_line(path, remedy):
         path.mkdir(parents=True, exist_ok=True)
     return path
@@ -162,13 +199,16 @@ def _folders(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _failing_in_one_line(path: Path, remedy: str) -> Iterator[None]:
-    """StorageError for what the operating system refuses; torch.save hides that in a RuntimeError."""
+    """StorageError for what the operating system refuses, ConfigError for a path that nothing can be at; torch.save
+    hides the cause in a RuntimeError."""
     try:
         yield
     except (OSError, RuntimeError) as error:
         cause = error if isinstance(error, OSError) else error.__context__
         if not isinstance(cause, OSError):
             raise
+        if isinstance(cause, NotADirectoryError | FileExistsError):
+            raise ConfigError(f"{path} cannot be written ({cause.strerror}): give another path") from None
         raise StorageError(f"{path} cannot be written ({cause.strerror or cause}): {remedy}") from None
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import EllipsisType
 from typing import TypeVar
 
-from gbxcule_puffer.errors import ConfigError, GBxCuLEError
-from gbxcule_puffer.files import Kind, StrPath, read_text
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import Kind, StrPath, parse_toml, read_text
 from gbxcule_puffer.games.beginnings import read_rom, read_start
 from gbxcule_puffer.games.env_options import read_env, schedule_of
 from gbxcule_puffer.games.game import Game
@@ -32,7 +31,6 @@ from gbxcule_puffer.tasks.ram.symbols import AnySymbols
 
 GAME_FILE = Kind("game", ConfigError, "write it as docs/games.md shows")
 LARGEST_FILE = 2**20  # bytes
-BYTE_ORDER_MARK = "\ufeff"  # which some editors write
 MOST_WEIGHT = 1e6  # of a reward: sums and products of several stay finite in float32
 MOST_WAIT, MOST_WAITS = 3600, 256  # frames of a level, and levels that are waits
 MOST_LEVELS, LAST_LEVEL = 2**24, 2**31  # of one range, which is sampled from; and the last one's number
@@ -52,14 +50,11 @@ def load_game(path: StrPath) -> Game:
     """
     folder = find_game_folder(path)
     source = str(folder / FILE)
+    text = read_text(folder / FILE, GAME_FILE, LARGEST_FILE)
     try:
-        content = tomllib.loads(read_text(folder / FILE, GAME_FILE, LARGEST_FILE).removeprefix(BYTE_ORDER_MARK))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{source}: is not TOML ({error}): mend this line") from None
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, GBxCuLEError):
-            raise
-        raise ConfigError(f"{source}: is not TOML that can be read: write it with fewer brackets and digits") from None
+        content = parse_toml(text)
+    except ValueError as error:
+        raise ConfigError(f"{source}: is not TOML that can be read ({error}): mend this line") from None
     return _Reader(folder, Table(source, "", content)).read()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import difflib
 import keyword
-import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import PurePosixPath
@@ -111,7 +110,7 @@ class Table:
     def take_number(self, field: str, most: float, default: Default | EllipsisType = ...) -> float | Default:
         allowed = f"a number from {-most:,.0f} to {most:,.0f}"
         value = self.take(field, default, allowed)
-        if value is not default and not (type(value) in (int, float) and math.isfinite(value) and abs(value) <= most):
+        if value is not default and not (type(value) in (int, float) and abs(value) <= most):
             raise self.error(field, f"is {_kind(value)}: give {allowed}")
         return value
 

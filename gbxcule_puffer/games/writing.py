@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError
-from gbxcule_puffer.files import StrPath, make_folder, write_text
+from gbxcule_puffer.files import StrPath, check_output_folder, make_folder, write_text
 from gbxcule_puffer.games.folder import load_game
 from gbxcule_puffer.games.parts import FILE, FORMAT, VERSION
 from gbxcule_puffer.tasks.ram.number import Number
@@ -87,11 +87,11 @@ def game_title(header: str, path: StrPath) -> str:
 def check_new_folder(path: StrPath) -> Path:
     """The path of a folder that is to be made.
 
-    Raises: ConfigError where something is there already.
+    Raises: ConfigError where something is there already, or no folder can be made there.
     """
     if os.path.lexists(path):
         raise ConfigError(f"{path} is there already: give another folder with --out, or move it away")
-    return Path(path)
+    return check_output_folder(path)
 
 
 def write_game(draft: Draft, out: StrPath, symbols: bool = True) -> Path:

@@ -52,13 +52,13 @@ def code_of(name: str, kind: type[Task] | None = None) -> Iterator[None]:
         raise type(error)(f"task {name}: {error}") from None
     except BrokenPipeError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if is_out_of_memory(error):
             raise
         raise ConfigError(f"task {name}: {_fault(error, kind)}") from error
 
 
-def _fault(error: Exception, kind: type[Task] | None) -> str:
+def _fault(error: BaseException, kind: type[Task] | None) -> str:
     """File, line and function of the Task in which an exception was raised, and the exception's first line."""
     text = (str(error).strip().splitlines() or [""])[0]
     if isinstance(error, SyntaxError) and os.path.isfile(error.filename or ""):
@@ -67,9 +67,8 @@ def _fault(error: Exception, kind: type[Task] | None) -> str:
     files = [getattr(sys.modules.get(module), "__file__", None) for module in bases]
     called = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
     own = [frame for frame in called if frame.filename in files or not frame.filename.startswith(LIBRARIES)]
-    last = (own or called)[-1]
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return f"{_short(last.filename)}, line {last.lineno}, in {last.name}: {what}"
+    return f"{_short(own[-1].filename)}, line {own[-1].lineno}, in {own[-1].name}: {what}" if own else what
 
 
 def _short(file: str) -> str:

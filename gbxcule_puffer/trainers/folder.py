@@ -56,6 +56,8 @@ class RunFolder:
         except FileExistsError:
             found = file_type(os.lstat(path).st_mode) or "a file"
             raise ConfigError(f"run folder {path} is {found}: give another --run-dir") from None
+        except NotADirectoryError:
+            raise ConfigError(f"run folder {path} cannot be made below a file: give another --run-dir") from None
         except OSError as error:
             raise StorageError(f"run folder {path} cannot be written ({error.strerror}): give another") from None
         held = [name for name in (CHECKPOINT, METRICS, MANIFEST) if (path / name).exists()]

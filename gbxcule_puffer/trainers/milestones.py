@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from gbxcule_puffer.env.curriculum.milestones import Milestones
 from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import StateError
-from gbxcule_puffer.files import Kind, make_folder, read_text, write_text
+from gbxcule_puffer.files import Kind, make_folder, parse_json, read_text, write_text
 from gbxcule_puffer.trainers.distributed import World
 
 LINES = "milestones.jsonl"
@@ -101,7 +102,7 @@ def share(found: Sequence[Milestones], world: World) -> None:
 def _read(path: Path) -> list[dict[str, object]]:
     """The lines of a milestones.jsonl. Raises: StateError for a damaged one."""
     try:
-        lines = [json.loads(line) for line in read_text(path, KIND, LARGEST_FILE).splitlines()]
+        lines: list[Any] = [parse_json(line, path, KIND) for line in read_text(path, KIND, LARGEST_FILE).splitlines()]
         assert all([isinstance(line["name"], str) and type(line["step"]) is int for line in lines])
     except (ValueError, KeyError, TypeError, AssertionError):
         raise KIND.bad(path, "has lines of another kind") from None

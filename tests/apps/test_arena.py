@@ -142,12 +142,14 @@ def test_a_changed_record_is_found_out(
     [
         lambda found: found.update(game="../orchard"),
         lambda found: found["curve"]["steps"].append(1),
+        lambda found: found["curve"].update(steps=5),
+        lambda found: found["evaluations"]["train"]["values"]["return"].__setitem__(0, 10**400),
         lambda found: found["evaluations"]["train"]["states"].pop(),
         lambda found: found["evaluations"]["train"].update(actions=[]),
         lambda found: found.update(seed="1"),
         lambda found: found.update(settings=[]),
     ],
-    ids=["game", "curve", "states", "actions", "seed", "settings"],
+    ids=["game", "curve", "no curve", "numbers", "states", "actions", "seed", "settings"],
 )
 def test_a_damaged_record_is_one_line(
     record: Path, tmp_path: Path, change: Callable[[Any], None], capsys: pytest.CaptureFixture[str]

@@ -93,6 +93,8 @@ def test_roms(
         (["--stack-k"], "--stack-k"),
         (["--device", "cuda:99" if torch.cuda.is_available() else "cuda"], "cuda"),
         (["--device", "abacus"], "abacus"),
+        (["--device", "cpu:1"], "device 'cpu:1' is not supported"),
+        (["--start-state", ""], "--start-state is empty: give a value, or leave it out"),
         (["--env", "pong"], "give one of gbxcule"),
         (["--stage", "nowhere.json"], "nowhere.json"),
         (["--goal-dir", "nowhere"], "nowhere"),
@@ -118,6 +120,10 @@ def test_goal_of_another_configuration(task: Path, tmp_path: Path, capsys: pytes
     assert "frames_per_step 24, the environment has 20" in refusal("train", flags, capsys)
 
 
+def test_a_run_below_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "cannot be made below a file: give another --run-dir" in refusal("train", ["--run-dir", f"{ROM}/x"], capsys)
+
+
 def test_damaged_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "checkpoint.pt").write_bytes(b"PK\x03\x04 not a checkpoint")
     assert "is damaged" in refusal("train", ["--resume", str(tmp_path / "checkpoint.pt")], capsys)
@@ -138,6 +144,16 @@ def test_damaged_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         (["goal", "make", "--rom", str(ROM), "--actions", "nowhere.txt", "--out", "x"], "nowhere.txt"),
         (["goal", "stages", "--out", "x"], "DIR[:MAX_STEPS] is missing: folders of `puffer goal make`, in order"),
         (["arena", "report"], "RECORD is missing"),
+        (["verify", "x" * 5000], "File name too long"),
+        (["record", str(ROM), "--symbols", "", "--out", "a.gif"], "--symbols is empty: give a value, or leave it out"),
+        # What would fail in the end, after minutes, is said at once.
+        (["game", "new", str(ROM), "--yes", "--out", f"{ROM}/x"], "homeward.gb is not a folder): give another path"),
+        (["game", "solve", "orchard", "--out", "/proc/sys/kernel/x"], "/proc/sys/kernel is read-only): give another"),
+        (["scan", str(ROM), "--sym", f"{ROM}/x"], "homeward.gb/x cannot be written (Not a directory)"),
+        (["native", str(ROM), "--to", str(ROM)], "homeward.gb is a file, not a folder: give another path"),
+        (["verify", str(ROM), "--out", f"{ROM}/x"], "homeward.gb is a file, not a folder: give another path"),
+        (["goal", "make", "--rom", str(ROM), "--play", "--out", str(ROM)], "is a file, not a folder: give another"),
+        (["play", str(ROM), "--out", str(ROM)], "homeward.gb is a file, not a folder: give another path"),
         (["scan", "wyrmhole"], "wyrmhole is a game, not a ROM: give --game wyrmhole, or the path of a .gb file"),
         (["scan", str(ROOT / "roms/storeroom")], "storeroom is a game, not a ROM: give --game"),
         (["game", "new", "wyrmhole"], "wyrmhole is a game, not a ROM"),

@@ -20,6 +20,7 @@ from gbxcule_puffer.apps.play.session import UNDO_FRAMES, Pace, PlaySession
 from gbxcule_puffer.apps.verify.verify import comparable
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
+from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import ROMS
 from gbxcule_puffer.tasks.actions import buttons_of
 from gbxcule_puffer.tasks.goals.traces import Trace
@@ -46,6 +47,31 @@ def run_of_lengths(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
     flags += f" --release-after-frames {request.param}"
     assert a2c_streaming.main([*flags.split(), "--device", "cpu", "--run-dir", str(folder)]) == 0
     return folder
+
+
+def test_a_full_disk_does_not_end_the_game(tmp_path: Path) -> None:
+    """What was played stays in the session; only a second q quits without it."""
+    session = PlaySession(ROM, tmp_path / "play")
+    session.key("a")
+    (tmp_path / "play").write_text("")  # no folder can be here
+    for key in "mtr":
+        session.key(key)
+        assert session.message.startswith("not saved: ") and not session.finished and not session.real_time
+        assert session.actions == ["A"]
+    session.key("q")
+    assert session.message.endswith("q again quits without the trace") and not session.finished
+    (tmp_path / "play").unlink()
+    session.key("t")
+    assert session.message == "saved trace1.json: 1 action" and (tmp_path / "play/trace1.json").is_file()
+    session.key("a")
+    (tmp_path / "play/trace1.json").unlink()
+    (tmp_path / "play").rmdir()
+    (tmp_path / "play").write_text("")
+    session.key("q")
+    session.key("q")
+    assert session.finished
+    with pytest.raises(ConfigError, match="is a file, not a folder"):
+        PlaySession(ROM, tmp_path / "play")
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def test_pyboy_s_states_are_shown_with_their_rom(
     emulator, state, out = played["full"], str(tmp_path / "a.state"), str(tmp_path / "new.png")
     write_pyboy_state(state, emulator.save(0), emulator.cartridge)
     assert cli.main(["show", state, "--out", out]) == 2
-    assert "give its --rom" in capsys.readouterr().err
+    assert "give the --rom, too" in capsys.readouterr().err
     assert cli.main(["show", state, "--out", out, "--rom", "homeward", "--scale", "1"]) == 0
     assert np.array_equal(pixels(tmp_path / "new.png"), to_rgb(emulator.screen[0].numpy()))
 
@@ -79,9 +79,9 @@ def test_several_are_a_contact_sheet(
     [
         (["nowhere.state"], "nowhere.state: cannot be read"),
         (["empty"], "folder empty has no start states"),
-        (["text.state"], "give its --rom"),
+        (["text.state"], "not a state of this program: for save RAM and for states of PyBoy give the --rom, too"),
         (["text.state", "--rom", "homeward"], "text.state"),
-        (["game.sav"], "save RAM, which has no picture of its own: give its --rom"),
+        (["game.sav"], "save RAM, which holds no picture: for save RAM and for states of PyBoy give the --rom, too"),
         (["one.state", "--out", "one.jpg"], "unknown format: name it .png"),
         (["one.state", "--rom", "nowhere.gb"], "ROM nowhere.gb: cannot be read"),
         (["damaged.state"], "damaged"),

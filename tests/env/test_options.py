@@ -119,6 +119,8 @@ def test_the_signature_shows_every_option() -> None:
         ({"alpha": float("nan")}, "alpha nan must be from -1,000,000,000"),
         ({"step_cost": float("inf")}, "step_cost inf must be"),
         ({"goal_bonus": 1e300}, "goal_bonus 1e[+]300 must be"),
+        ({"goal_bonus": 10**400}, "goal_bonus 1000000"),
+        ({"start_state": ""}, "start_state '' must be a path"),
         ({"reward_scale": "2"}, "reward_scale '2' must be"),
         ({"tau": float("nan")}, "tau nan must be from 0 to 1"),
         ({"tau": 1.5}, "tau 1.5 must be from 0 to 1"),

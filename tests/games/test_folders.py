@@ -123,6 +123,7 @@ TABLES: list[tuple[str, str]] = [
     ("[env]\nmax_steps = '" + "9" * 1900 + "'", "[env] max_steps: max_steps '999"),
     ("[start]\nactions = '" + "9" * 1900 + "'", "[start] actions: there is no file '999"),
     ('[env]\nsymbols = "a.sym"', "[env] symbols: there is no file 'a.sym'"),
+    ("[env]\nsticky_actions = " + "9" * 400, "is not TOML that can be read (a number has more than 300 digits)"),
     ("[env]\nsticky_actions = 1.5", "[env] sticky_actions: sticky_actions 1.5 must be"),
     ("env = 5", "[env] is 5: write it as a table, [env]"),
     # [numbers]
@@ -216,7 +217,7 @@ def test_a_wrong_field(table: str, fault: str, tmp_path: Path) -> None:
         (HEAD + "title = 5", "title: is 5: give a text"),
         (HEAD + "task = 5", "task: is 5: give package.module:Class or file.py:Class"),
         (HEAD + "x = 1979-05-27", "x: is not a known field"),
-        ("a = [", "is not TOML (Invalid value (at "),
+        ("a = [", "is not TOML that can be read (Invalid value (at "),
         ("a = " + "[" * 5000, "is not TOML that can be read"),
         ("a = " + "9" * 5000, "is not TOML that can be read"),
         ("a = '\x01'", "is not TOML"),

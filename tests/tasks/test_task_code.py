@@ -75,6 +75,7 @@ def test_an_exception_is_one_line_with_its_place(
         ("import nothing_like_it", "mine.py, line 2, in <module>: ModuleNotFoundError: No module named 'nothing_like"),
         ("def step(self:", "mine.py, line 2: SyntaxError: '(' was never closed"),
         ("x = int('two')", "mine.py, line 2, in <module>: ValueError: invalid literal for int()"),
+        ("raise SystemExit(3)", "mine.py, line 2, in <module>: SystemExit: 3"),
     ],
 )
 @pytest.mark.parametrize("spec", ["mine.py:Mine", "mine:Mine"])

@@ -90,7 +90,7 @@ class Record:
     def run(self) -> int:
         from gbxcule_puffer.apps.arena.recording import record_run, score_text
         from gbxcule_puffer.apps.arena.records import NAME
-        from gbxcule_puffer.files import check_target
+        from gbxcule_puffer.files import check_output
         from gbxcule_puffer.trainers.weights import SUFFIX
 
         if self.agent is not None and not NAME.fullmatch(self.agent):
@@ -98,7 +98,7 @@ class Record:
         if self.weights is not None and not self.weights.endswith(SUFFIX):
             raise ConfigError(f"--weights {self.weights!r:.60}: name it {SUFFIX}")
         for path in filter(None, (self.out, self.weights)):
-            check_target(Path(path))
+            check_output(Path(path))
         record, found = record_run(self.run_dir, self.agent, self.episodes, self.device, self.jobs, self.weights)
         record.write(self.out or f"{record.label}.json")
         print(f"{record.label}: {score_text(record)}, {record.steps:,} steps in {record.seconds:.0f} s")
@@ -149,12 +149,12 @@ class Report:
         from gbxcule_puffer.apps.arena.records import find_records, read_record
         from gbxcule_puffer.apps.arena.report import report
         from gbxcule_puffer.apps.arena.results import Results
-        from gbxcule_puffer.files import check_target, write_text
+        from gbxcule_puffer.files import check_output, write_text
 
         out = Path(self.out)
         if out.suffix != ".md":
             raise ConfigError(f"--out {self.out!r:.60} is Markdown: name it .md")
-        check_target(out)
+        check_output(out)
         results = Results([read_record(path) for path in find_records(self.records)])
         pictures = {"": draw_aggregates, "_games": draw_games} if results.common else {"_games": draw_games}
         text = report(results)

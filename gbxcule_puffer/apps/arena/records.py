@@ -93,7 +93,8 @@ def read_record(path: StrPath) -> Record:
     for name in ("game", "agent", "script"):
         if not NAME.fullmatch(found[name]):
             raise KIND.bad(path, f"has a name with other than letters, digits and _.+- in it ({name})")
-    columns, count = found["curve"], len(found["curve"].get(STEPS) or ())
+    columns, steps = found["curve"], found["curve"].get(STEPS)
+    count = len(steps) if isinstance(steps, list) else 0
     if not {STEPS, SECONDS} <= columns.keys() or not _are_numbers(columns, count) or count > MOST_CURVE:
         raise KIND.bad(path, "is damaged (curve)")
     evaluations = found["evaluations"]

@@ -174,7 +174,7 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
         from gbxcule_puffer.apps.bench.baseline import load
         from gbxcule_puffer.apps.bench.run import Plan
         from gbxcule_puffer.device import resolve_device
-        from gbxcule_puffer.files import check_target
+        from gbxcule_puffer.files import check_output
         from gbxcule_puffer.provenance import usable_cores
 
         auto = "cuda" if torch.cuda.is_available() else "cpu"
@@ -183,7 +183,7 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
         sizes = self.num_envs or usual[device.split(":")[0] if self.env == "gbxcule" else "cpu"]
         workloads = self.workloads()
         if self.json not in (None, "-"):
-            check_target(self.json)
+            check_output(self.json)
         return Plan(
             name=self.env,
             versus=self.versus,

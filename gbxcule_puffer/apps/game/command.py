@@ -228,13 +228,14 @@ class Solve:
 
     def run(self) -> None:
         from gbxcule_puffer.apps.game.solving import Search, solve
+        from gbxcule_puffer.files import check_output
         from gbxcule_puffer.games import load_game
         from gbxcule_puffer.games.parts import PLAYED
 
         game = load_game(self.dir)
+        path = check_output(self.out or game.folder / PLAYED)
         search = Search(self.num_envs, self.keep, self.burst, self.hold, self.seconds, self.seed)
         found = solve(game, search, self.rom, lambda line: print(line, flush=True))
-        path = self.out or game.folder / PLAYED
         found.trace.save(path)
         score = "" if found.score is None else f"score {found.score:g}, "
         print(f"written   {path}: {score}return {found.total:g}, {len(found.trace.actions):,} steps")

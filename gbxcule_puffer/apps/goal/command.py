@@ -85,7 +85,9 @@ class Make(StartFlags, TaskFlags, DisplayFlags):
         """The solution that a person plays; its start goes into `options`."""
         from gbxcule_puffer.apps.play.play import show
         from gbxcule_puffer.apps.play.session import FLAGS, PlaySession
+        from gbxcule_puffer.files import check_output_folder
 
+        check_output_folder(self.out)
         session = PlaySession(out=None, goal=True, **{name: getattr(self, name) for name in FLAGS})
         for name in options.get("start_actions", ()):
             session.press(name)

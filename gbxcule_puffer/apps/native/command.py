@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.apps.flags import GAME, GameFlags, StepFlags
@@ -51,11 +50,13 @@ class Native(GameFlags, StepFlags):
         return {name: value for name, value in found.items() if name not in ("rom", "start_state", "symbols")}
 
     def run(self) -> None:
+        from gbxcule_puffer.files import check_output_folder
         from gbxcule_puffer.integrations import pufferlib5
         from gbxcule_puffer.layout import find_rom
         from gbxcule_puffer.native.export import SOURCES, export
         from gbxcule_puffer.native.record import RecordedEnv, record, shape_for
 
+        folder = check_output_folder(self.to)
         architectures = checked_architectures(self.arch)
         options: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in OWN}
         options["blocked_actions"] = tuple(filter(None, self.blocked_actions.split(",")))
@@ -66,7 +67,6 @@ class Native(GameFlags, StepFlags):
             names = {"variant": self.variant, "levels": self.levels, "rom": self.rom or None}
             make = functools.partial(make_game_env, load_game(self.game), RecordedEnv, **names)
         made = record(lambda number: make(number, **options), shape_for(self.num_envs))
-        folder = Path(self.to)
         export(made, folder, architectures, [*SOURCES, *pufferlib5.SOURCES])
         size = sum(path.stat().st_size for path in folder.iterdir())
         print(f"{folder}: {made.env.cartridge.title} for {self.arch}, {size / 1e6:.1f} MB; docs/native.md goes on")

@@ -17,8 +17,8 @@ from gbxcule_puffer.emulator.probes.samples import HeardEmulator
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX
-from gbxcule_puffer.errors import ConfigError, GBxCuLEError
-from gbxcule_puffer.files import StrPath
+from gbxcule_puffer.errors import ConfigError, GBxCuLEError, StorageError
+from gbxcule_puffer.files import StrPath, check_output_folder
 from gbxcule_puffer.tasks.actions import Schedule, action_of, buttons_of, without_frames
 from gbxcule_puffer.tasks.goals.traces import Trace, picture_hash
 
@@ -77,7 +77,8 @@ class PlaySession:
     ) -> None:
         """symbols: as of Memory; goal: the session recognises a goal's picture; agent: may take over; sound: with its
         sound unit, which can be heard (`take_sound`)."""
-        self.rom, self.goal, self.out, self.agent = Path(rom), goal, None if out is None else Path(out), agent
+        self.rom, self.goal, self.agent = Path(rom), goal, agent
+        self.out = None if out is None else check_output_folder(out)
         kind = HeardEmulator if sound else Emulator
         self.emulator = kind(
             rom,
@@ -96,6 +97,7 @@ class PlaySession:
         self.origin = self.emulator.save(0)
         self.actions: list[str] = []
         self.message, self.pressed = "", "NOOP"
+        self._may_lose = False  # q has said that the trace cannot be saved
         self.last_words = ""  # of a session that has ended, for the one who played
         self.finished = self.reached = self.real_time = self.agent_plays = False
         self._undo: deque[tuple[Snapshot, int]] = deque(maxlen=UNDO_STEPS)  # and the length of the trace there
@@ -147,7 +149,17 @@ class PlaySession:
         return "backspace SELECT  r real time" + ("  p the agent plays" if self.agent else "")
 
     def key(self, name: str) -> None:
-        """Handles one key. Unknown keys do nothing, and in real time buttons do nothing here."""
+        """Handles one key. Unknown keys do nothing, and in real time buttons do nothing here. If a file cannot be
+        written, the status line says so and the game goes on; only a second q then quits without the trace."""
+        try:
+            self._handle(name)
+        except (ConfigError, StorageError) as error:
+            if name == "q" and self._may_lose:
+                self.finished = True
+            self._may_lose = name == "q"
+            self.message = f"not saved: {error}" + ("; q again quits without the trace" if name == "q" else "")
+
+    def _handle(self, name: str) -> None:
         if name in STEP_KEYS:
             if not self.runs:
                 self.press(STEP_KEYS[name])
@@ -189,6 +201,7 @@ class PlaySession:
 
     def set_real_time(self, real_time: bool) -> None:
         """Switches between real time and waiting for keys."""
+        self._keep_trace()
         self.real_time, self.agent_plays = real_time, False
         self._begin_trace(ONE_FRAME if real_time else self._own_schedule)
         self.message = "real time" if real_time else "a step a key"
@@ -202,9 +215,11 @@ class PlaySession:
         if self.memory.frozen:
             self.message = "the agent cannot play while values are frozen"
             return
-        self._release()
+        self._keep_trace()
+        start = self._start()
+        self.emulator.load(start)
         try:
-            self.agent.begin(self.emulator.save(0))
+            self.agent.begin(start)
         except GBxCuLEError as error:
             self.message = f"the agent cannot play: {error}"
             return
@@ -231,14 +246,15 @@ class PlaySession:
 
     def mark(self) -> None:
         """Begins the trace here; except while a goal is recorded, saves the state as a file."""
-        self._begin_trace(self.schedule, keep=False)
         self.message = "the start is here"
         if self.out is not None and not self.goal:
+            self._finish_step()
             path = self._free("state", ".state")
-            self.origin.to_file(path)
+            self._start().to_file(path)
             self._is_poked = False
             self.written.append(path)
             self.message = f"saved {path.name}; a new trace begins here"
+        self._begin_trace(self.schedule, keep=False)
 
     def trace(self) -> Trace:
         """The trace of the actions since `origin`."""
@@ -321,9 +337,8 @@ class PlaySession:
         if keep:
             self._keep_trace()
         self._finish_step()
-        if not self.agent_plays:
-            self._release()
-        self.schedule, self.origin = schedule, self.emulator.save(0)
+        self.schedule, self.origin = schedule, self._start()
+        self.emulator.load(self.origin)
         self.actions = []
         self._undo.clear()
         self._saved = 0
@@ -348,11 +363,12 @@ class PlaySession:
         self._begin_trace(self.schedule)
         self._before_poke, self._is_poked = before, True
 
-    def _release(self) -> None:
-        """Releases all buttons: steps, a saved state and the agent would begin with what real time holds."""
+    def _start(self) -> Snapshot:
+        """The state at which a trace or the agent begins: all buttons are released, except while the agent plays."""
         snapshot = self.emulator.save(0)
-        snapshot.state[INDEX["buttons"]] = 0
-        self.emulator.load(snapshot)
+        if not self.agent_plays:
+            snapshot.state[INDEX["buttons"]] = 0
+        return snapshot
 
     def _free(self, stem: str, suffix: str) -> Path:
         """The first of out/STEM1, STEM2 ... that does not exist."""

@@ -18,7 +18,7 @@ from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.probes.samples import SAMPLES_A_SECOND, HeardEmulator
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import StrPath, check_target, new_file
+from gbxcule_puffer.files import StrPath, check_output, new_file
 from gbxcule_puffer.pictures import indexed, to_rgb
 
 FORMATS = (".gif", ".mp4")
@@ -106,7 +106,7 @@ def check_path(path: StrPath, sound: bool = False) -> Path:
         raise ConfigError(f"film {path} can have no sound: name it .mp4, or .wav for the sound alone")
     if not sound and path.suffix.lower() not in FORMATS:
         raise ConfigError(f"film {path} has an unknown format: name it .gif or .mp4")
-    check_target(path)
+    check_output(path)
     if not path.parent.exists():
         raise ConfigError(f"film {path}: there is no folder {path.parent}: make it, or give another --out")
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):

@@ -50,7 +50,7 @@ class Scan(GameFlags, DeviceFlags):
         at_most_one(self, "start_actions", "start_state")
         check_rom(self.rom, self.header, self.model)
         from gbxcule_puffer.apps.scan.where import Leftovers
-        from gbxcule_puffer.files import check_target, make_folder
+        from gbxcule_puffer.files import check_output, make_folder
         from gbxcule_puffer.scan.film import Seen
         from gbxcule_puffer.scan.scan import scan
         from gbxcule_puffer.tasks.ram.symbol_writing import check_name, save_symbols
@@ -58,7 +58,7 @@ class Scan(GameFlags, DeviceFlags):
         seen = [Seen.of(text) for text in self.where]
         check_name(self.name)
         if self.sym:
-            check_target(self.sym)
+            check_output(self.sym)
         out = make_folder(self.out) if self.out else None
         result = scan(
             self.rom, start=self.start_state, start_actions=self.start_actions, num_envs=self.num_envs,

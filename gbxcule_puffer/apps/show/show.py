@@ -62,8 +62,8 @@ def _load(path: Path, cartridge: Cartridge | None) -> Snapshot:
         return load_state_file(path, cartridge)
     is_ram = path.suffix.lower() in RAM_FILES
     if is_ram or not read_bytes(path, STATE_FILE, MAX_START_ENVS * MAX_ENV_SIZE).startswith(MAGIC[:8]):
-        kind = "save RAM, which has no picture of its own" if is_ram else "not one of ours; of PyBoy's, or another's"
-        raise StateError(f"state {path} is {kind}: give its --rom")
+        kind = "save RAM, which holds no picture" if is_ram else "not a state of this program"
+        raise StateError(f"state {path} is {kind}: for save RAM and for states of PyBoy give the --rom, too")
     return Snapshot.from_file(path, MAX_START_ENVS)
 
 

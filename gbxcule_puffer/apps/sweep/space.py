@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gbxcule_puffer.commandline.flags import Flag, option_name
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import Kind, read_text
+from gbxcule_puffer.files import Kind, parse_toml, read_text
 
 if TYPE_CHECKING:
     from optuna.trial import Trial
@@ -150,9 +149,10 @@ def _read(path: str) -> dict[str, str | None]:
 
     Raises: ConfigError.
     """
+    text = read_text(path, SPACE)
     try:
-        content = tomllib.loads(read_text(path, SPACE))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        content = parse_toml(text)
+    except ValueError as error:
         raise SPACE.bad(path, f"is not TOML ({error})") from None
     found: dict[str, str | None] = {}
     for name, value in content.items():

@@ -16,7 +16,15 @@ from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.cpu.disassembler import disassemble, listing
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import Kind, check_target, new_folder, read_object, write_json, write_text
+from gbxcule_puffer.files import (
+    Kind,
+    check_output,
+    check_output_folder,
+    new_folder,
+    read_object,
+    write_json,
+    write_text,
+)
 from gbxcule_puffer.pictures import LEVELS, to_rgb, write_png
 
 LINES_BEFORE, LINES_AFTER = 8, 16
@@ -51,7 +59,9 @@ def run(flags: VerifyFlags) -> int:
     """
     json_path = flags.json if flags.json is not None or sys.stdout.isatty() else "-"
     if json_path not in (None, "-"):
-        check_target(json_path)
+        check_output(json_path)
+    if not flags.no_bundle:
+        check_output_folder(Path(flags.out or "runs").parent)
     report = sys.stdout if json_path is None else sys.stderr
     bar = verify.ProgressBar()
     result = verify.verify(flags, bar)

@@ -11,7 +11,7 @@ from gbxcule_puffer import kernel_objects, shipped_kernels
 from gbxcule_puffer.apps.warm.usual import usual_kernels
 from gbxcule_puffer.device import start_warp
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import check_target
+from gbxcule_puffer.files import check_output
 from gbxcule_puffer.kernel_objects import Needed, compile_for
 from gbxcule_puffer.provenance import usable_cores
 
@@ -22,7 +22,7 @@ def write_archive(path: str, models: Sequence[str], architectures: Sequence[int]
 
     Raises: ConfigError for a CPU whose code others cannot run, or an architecture that Warp does not know.
     """
-    target = check_target(path)
+    target = check_output(path)
     start_warp()
     if wp.config.cpu_compiler_flags != kernel_objects.LEVEL:
         raise ConfigError("this CPU is older than x86-64-v3, for which a wheel's kernels are: take another machine")

@@ -87,7 +87,7 @@ def load_tables() -> dict[str, Table]:
             for name, table in content.items()
         }
     except (ValueError, TypeError, AttributeError) as error:
-        raise TABLE_FILE.bad(path, f"is damaged ({error})") from None
+        raise TABLE_FILE.bad(path, f"is damaged ({error!s:.200})") from None
     return {name: table for name, table in tables.items() if table}
 
 
