@@ -33,7 +33,7 @@ from gbxcule_puffer.tasks.start import play_to_start
 
 LEAST_ENVS, CPU_ENVS, GPU_ENVS = 2 * len(BRANCHES), 64, 16_384
 SECONDS = 100  # of the game that are played from the start, by default
-GPU_SECONDS = 50
+GPU_SECONDS = 36
 WALKERS = 2_048  # the most Game Boys that look for a start
 
 
