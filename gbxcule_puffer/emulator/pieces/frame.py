@@ -6,8 +6,8 @@ typedef int Read(void* m, Cpu* c, int address, int t, int lookahead);
 typedef void Write(void* m, Cpu* c, int address, int value, int t, int lookahead);
 typedef void AtMark(void* m, Cpu* c, int index);
 
-// A call of the interpreter. event, rom_high: as the code in a group has them; plain: for each kind of access eight
-// bits, one for each 8 KiB; 0 where the code has to be left after the instruction
+// A call of the interpreter. event: the next one; rom_high: as the code in a group has it; plain: for each kind of access
+// eight bits, one for each 8 KiB; 0 where the code has to be left after the instruction
 struct Frame {
     Cpu& c;
     void* m;
@@ -26,9 +26,10 @@ static inline void find_plain(Frame& x) {
     const int plain = 0x1F | ram | (0x0F | vram | ram) << 8 | (written | ram) << 16 | ((vram & written) | ram) << 24;
     x.plain = stays && (c.ei_delay | c.dma_active | c.rom_low) == 0 ? plain : 0;
 }
+// Accesses by the interpreter's bus; cold, so that the compiler keeps registers for plain accesses
 static inline void begin_access(Cpu& c, int now, int last) { c.now = now; c.previous = now - last; }
 // now: when the instruction begins; last: T-cycles of the one before; t: of the access, after now
-static __attribute__((noinline)) int read(Frame& x, int address, int now, int last, int t, int lookahead) {
+static __attribute__((noinline, cold)) int read(Frame& x, int address, int now, int last, int t, int lookahead) {
     begin_access(x.c, now, last);
     const int value = x.read(x.m, &x.c, address, now + t, lookahead);
     find_plain(x);
@@ -49,7 +50,7 @@ static __attribute__((noinline)) int stat(Frame& x, int now, int last, int t, in
 static __attribute__((noinline)) int ly(Frame& x, int now, int last, int t, int lookahead) {
     return lcd_read(x, x.c.ly, 0xFF44, now, last, t, lookahead);
 }
-static __attribute__((noinline)) void write(
+static __attribute__((noinline, cold)) void write(
     Frame& x, int address, int value, int now, int last, int t, int lookahead) {
     begin_access(x.c, now, last);
     x.write(x.m, &x.c, address, value, now + t, lookahead);
@@ -71,7 +72,6 @@ static __attribute__((noinline)) int GROUP(Frame& x, const long long* bounds, in
     const byte* const rom = (const byte*)c.rom;
     const byte* banked = rom + c.rom_high;
     byte* const row = (byte*)c.row;
-    const int event = c.next_event;
     int rom_high = c.rom_high, plain = x.plain;
     int a, f, sp, ime, executed, pc, code, bc, de, hl, left, last;
     LOAD
@@ -123,12 +123,12 @@ leave:
 LOAD = """
     a = c.a; f = c.f; sp = c.sp; ime = c.ime; executed = 0; pc = c.pc; code = -1;
     bc = c.b << 8 | c.c; de = c.d << 8 | c.e; hl = c.h << 8 | c.l;
-    left = event - c.now; last = c.now - c.previous;
+    left = x.event - c.now; last = c.now - c.previous;
 """
 STORE = """
     c.a = a; c.f = f; c.sp = sp; c.ime = ime; c.pc = pc;
     c.b = bc >> 8; c.c = bc & 255; c.d = de >> 8; c.e = de & 255; c.h = hl >> 8; c.l = hl & 255;
-    c.now = event - left; c.previous = c.now - last; c.executed += executed;
+    c.now = x.event - left; c.previous = c.now - last; c.executed += executed;
 """
 RUN = """
 static void run(Cpu& c, const long long* bounds, void* m, Read* read, Write* write, AtMark* at_mark) {

@@ -225,7 +225,7 @@ class _TraceSource:
     def _times(self, t: int) -> str:
         """When the instruction begins, how long the last one took, and when in it an access at time `t` is."""
         before = self._before
-        return f"event - left + {before.now}, {'last' if before.last is None else before.last}, {t - before.now}"
+        return f"x.event - left + {before.now}, {'last' if before.last is None else before.last}, {t - before.now}"
 
     def _is_slow(self, kind: int, address: Value) -> str | None:
         """What is true where the interpreter's bus has to do an access; None where it is plain from here on. An
