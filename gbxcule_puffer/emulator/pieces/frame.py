@@ -6,8 +6,8 @@ typedef int Read(void* m, Cpu* c, int address, int t, int lookahead);
 typedef void Write(void* m, Cpu* c, int address, int value, int t, int lookahead);
 typedef void AtMark(void* m, Cpu* c, int index);
 
-// A call of the interpreter. event: the next one; rom_high: as the code in a group has it; plain: for each kind of access
-// eight bits, one for each 8 KiB; 0 where the code has to be left after the instruction
+// A call of the interpreter. event: the next one; rom_high: as the code in a group has it; plain: for each kind of
+// access eight bits, one for each 8 KiB; 0 where the code has to be left after the instruction
 struct Frame {
     Cpu& c;
     void* m;
