@@ -21,7 +21,7 @@ from gbxcule_puffer.trainers.envs import layout_of
 from gbxcule_puffer.trainers.flags import Args, RunFlags, own_device, read_flags, resumed_flags
 from gbxcule_puffer.trainers.kernels import ahead
 from gbxcule_puffer.trainers.run import RUNS, Run
-from gbxcule_puffer.trainers.speed import SpeedFlags
+from gbxcule_puffer.trainers.speed import GraphFlags, SpeedFlags
 
 MALLOPT = {"M_MMAP_THRESHOLD": (-3, 2**30), "M_TRIM_THRESHOLD": (-1, 2**31 - 1), "M_TOP_PAD": (-2, 2**26)}  # glibc's
 OWN = {"rom": ".gb", "symbols": ".sym", "stage": "", "stages": ""}  # flags whose files may be ours
@@ -76,6 +76,8 @@ def _start(
         _keep_freed_memory()
     elif isinstance(args, SpeedFlags) and args.bf16:
         ahead.begin(torch.device(args.device), layout_of(args).picture_shape)
+    if world.rank == 0 and isinstance(args, GraphFlags) and args.left_out:
+        print(args.left_out)
     torch.set_float32_matmul_precision("high")  # TF32 on a GPU
     # Not the default stream, on which no graph can be recorded; on a CPU there are no streams.
     stream = nullcontext() if args.device == "cpu" else torch.cuda.stream(torch.cuda.Stream(args.device))

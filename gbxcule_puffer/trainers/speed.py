@@ -40,6 +40,16 @@ class GraphFlags(RunFlags):
         """True if a graph has acting and stepping, and not only the learner's work."""
         return self.cuda_graph and (self.task is None or self.graph_task)
 
+    @property
+    def left_out(self) -> str | None:
+        """A line about work that is not recorded although --cuda-graph is on, else None."""
+        if not self.cuda_graph or self.graph_steps:
+            return None
+        return (
+            "CUDA graphs    of the learner's work only: the code of --task may wait for the GPU (if it never does, and "
+            "does the same in each step, give --graph-task)"
+        )
+
     def check(self) -> None:
         super().check()
         if self.cuda_graph and (self.device == "cpu" or self.env.startswith("pyboy")):

@@ -184,7 +184,9 @@ def test_measuring_the_noise_changes_no_training(tmp_path: Path) -> None:
 def test_graphs_are_recorded_by_default_on_a_gpu_but_for_code_of_the_user() -> None:
     def recorded(*words: str) -> str:
         args = read_flags(ppo_lite.Args, "ppo_lite", None, words)
-        return "all" if args.graph_steps else "learner" if args.cuda_graph else "nothing"
+        found = "all" if args.graph_steps else "learner" if args.cuda_graph else "nothing"
+        assert bool(args.left_out) == (found == "learner")
+        return found
 
     task = "--task=mine.py:Mine"
     assert recorded("--device=cuda:1") == recorded("--device=cuda", "--env=gbxcule_orchard") == "all"
