@@ -7,7 +7,7 @@ All play the same ROM as a Game Boy, from the end of the boot ROM, with the same
 its own on the same core (emulator_processes.py says what a step is). They warm up, then take turns of about a second,
 forwards and backwards.
 The record has the median, least and greatest rate, and the share of the first Game Boy's pixels that are PyBoy's after
-the warm-up; `python -m benchmarks.pages.emulators` makes the table of docs/bench.md of it.
+the warm-up; `python -m benchmarks.pages.emulators` makes the table of docs/lab/emulators.md of it.
 """
 
 from __future__ import annotations

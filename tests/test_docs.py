@@ -118,7 +118,7 @@ def test_state_page_is_generated() -> None:
 
 
 def test_the_table_of_emulators_is_of_its_record() -> None:
-    """docs/bench.md has what `python -m benchmarks.pages.emulators` writes."""
+    """docs/lab/emulators.md has what `python -m benchmarks.pages.emulators` writes."""
     text = emulators.PAGE.read_text()
     assert emulators.page(text, json.loads(emulators.RECORD.read_text())) == text
 

@@ -1,4 +1,4 @@
-"""The table of docs/bench.md from the record of benchmarks.emulators: `python -m benchmarks.pages.emulators`."""
+"""The table of docs/lab/emulators.md from the record of benchmarks.emulators: `python -m benchmarks.pages.emulators`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.workload import ROOT
 from gbxcule_puffer.files import write_text
 
 RECORD = ROOT / "benchmarks/results/cpu/emulators.json"
-PAGE = ROOT / "docs/bench.md"
+PAGE = ROOT / "docs/lab/emulators.md"
 BEGIN, END = "<!-- emulators -->\n\n", "\n\n<!-- end of emulators -->"
 
 

@@ -6,7 +6,7 @@
 
 One row for each game, observation and seed: steps, seconds of training, and what both policies reach on the test
 levels. What follows `--` are more flags of the script. The record is written after each row. --table prints the table
-of docs/objects.md from a record.
+of docs/lab/learning.md from a record.
 """
 
 from __future__ import annotations

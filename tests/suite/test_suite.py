@@ -250,7 +250,7 @@ def test_the_report_tells_each_group_of_seeds(tmp_path: Path, capsys: pytest.Cap
 
 def test_the_table_of_objects_is_that_of_its_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = Path(__file__).parents[2] / "benchmarks/results/cpu/objects.json"
-    page = (record.parents[3] / "docs/objects.md").read_text()
+    page = (record.parents[3] / "docs/lab/learning.md").read_text()
     assert objects.main(["--table", str(record)]) == 0
     assert (table := capsys.readouterr().out) in page and table.count("ORCHARD") == 3
     rows = json.loads(record.read_text())["objects"]
