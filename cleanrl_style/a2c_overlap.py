@@ -1,6 +1,6 @@
 """A2C that keeps up with the fastest games: the Game Boys take the next step while the losses of the last one are
-computed. Targets may use all steps of a round (--td-lambda), and the agent may have a memory (--recurrent gru). Run it
-with --help to see the flags; a2c_streaming.py is the algorithm alone.
+computed. Targets may use all steps of a round (--td-lambda), and the agent may have a memory (--recurrent gru).
+a2c_streaming.py is the algorithm alone.
 
 On several GPUs: torchrun --nproc_per_node=N cleanrl_style/a2c_overlap.py ...
 """

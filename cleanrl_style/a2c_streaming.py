@@ -1,5 +1,5 @@
-"""Streaming A2C: an actor-critic that learns from each step at once, from pixels, without a rollout buffer. Run it with
---help to see the flags. a2c_overlap.py is the same for more Game Boys and distant goals.
+"""Streaming A2C: an actor-critic that learns from each step at once, from pixels, without a rollout buffer.
+a2c_overlap.py is the same for more Game Boys and distant goals.
 
 On several GPUs: torchrun --nproc_per_node=N cleanrl_style/a2c_streaming.py ...
 """

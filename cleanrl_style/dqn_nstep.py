@@ -1,4 +1,4 @@
-"""Double DQN with n-step returns from a replay on the device. Run it with --help to see the flags."""
+"""Double DQN with n-step returns from a replay on the device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PPO: rollouts of all envs on the device, clipped updates over minibatches. Run it with --help to see the flags.
+"""PPO: rollouts of all envs on the device, clipped updates over minibatches.
 
 On several GPUs: torchrun --nproc_per_node=N cleanrl_style/ppo_lite.py ...
 """
@@ -50,11 +50,11 @@ class Args(SpeedFlags):
         smoke=8,
         least=1,
     )
-    lr: float = flag(1e-3, "learning rate, with --lr-kl the first one", least=0)
+    lr: float = flag(1e-3, "learning rate; with --lr-kl, only the first one", least=0)
     lr_kl: float = flag(
         0.02,
-        "mean KL divergence of a rollout's minibatches from its policy for which the learning rate is raised and "
-        "lowered, to between a tenth and 4 times --lr; 0: it stays",
+        "mean KL divergence of a rollout's minibatches from its policy towards which the learning rate is raised or "
+        "lowered, from a tenth to 4 times --lr; 0: constant",
         least=0,
     )
     anneal_lr: bool = flag(False, "lower the learning rate to 0 over total_env_steps", fixes=("total_env_steps",))
@@ -84,7 +84,7 @@ class Args(SpeedFlags):
         "take the next value from the next step's forward pass: one forward per step, not two; the last step of a "
         "truncated episode is not learned from",
     )
-    residual: bool = flag(False, "residual blocks behind the convolutions: a board takes fewer steps, and each longer")
+    residual: bool = flag(False, "residual blocks after the convolutions: fewer but slower steps, for boards")
     noise_scale: bool = flag(
         False,
         "measure in an extra pass how many steps a minibatch can use (charts/noise_scale; docs/scale.md)",

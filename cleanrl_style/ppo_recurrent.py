@@ -1,5 +1,5 @@
 """PPO for an agent with a memory, a GRU or an LSTM: it learns from whole sequences of a rollout, so that it keeps what
-the screen no longer shows. Run it with --help to see the flags; ppo_lite.py is PPO without a memory.
+the screen no longer shows. ppo_lite.py is PPO without a memory.
 
 On several GPUs: torchrun --nproc_per_node=N cleanrl_style/ppo_recurrent.py ...
 """
@@ -65,11 +65,11 @@ class Args(SpeedFlags):
     recurrent: Literal["gru", "lstm"] = flag(
         "gru", "the memory after the hidden layer, of 128 numbers; its gradient goes back through --num-steps steps"
     )
-    lr: float = flag(1e-3, "learning rate, with --lr-kl the first one", least=0)
+    lr: float = flag(1e-3, "learning rate; with --lr-kl, only the first one", least=0)
     lr_kl: float = flag(
         0.02,
-        "mean KL divergence of a rollout's minibatches from its policy for which the learning rate is raised and "
-        "lowered, to between a tenth and 4 times --lr; 0: it stays",
+        "mean KL divergence of a rollout's minibatches from its policy towards which the learning rate is raised or "
+        "lowered, from a tenth to 4 times --lr; 0: constant",
         least=0,
     )
     anneal_lr: bool = flag(False, "lower the learning rate to 0 over total_env_steps", fixes=("total_env_steps",))
@@ -149,7 +149,7 @@ class Agent(nn.Module):
     def unroll(self, obs: Tensor, memory: Tensor, ended: Tensor) -> tuple[Tensor, Tensor]:
         """Logits (steps * batch, num_actions) and values (steps * batch,) of sequences of observations
         (steps, batch, *shape): those that `forward` gives step by step, from the memory before the first one, which
-        is cleared behind each step that `ended` an episode."""
+        is cleared after each step that `ended` an episode."""
         with torch.autocast(obs.device.type, torch.bfloat16, enabled=self.bf16):
             features = self.features(obs.flatten(0, 1)).unflatten(0, obs.shape[:2])
             output = self.memory.unroll(features, memory, ended).flatten(0, 1)

@@ -1,5 +1,4 @@
-"""PQN, parallelised Q-learning: Q(lambda) returns and LayerNorm instead of a replay and a target network. Run it with
---help to see the flags.
+"""PQN, parallelised Q-learning: Q(lambda) returns and LayerNorm instead of a replay and a target network.
 
 On several GPUs: torchrun --nproc_per_node=N cleanrl_style/pqn.py ...
 

@@ -1,5 +1,5 @@
-"""PQN for an agent with a memory, a GRU or an LSTM: Q(lambda) returns of whole sequences of a rollout. Run it with
---help to see the flags; pqn.py is PQN without a memory.
+"""PQN for an agent with a memory, a GRU or an LSTM: Q(lambda) returns of whole sequences of a rollout.
+pqn.py is PQN without a memory.
 
 On several GPUs: torchrun --nproc_per_node=N cleanrl_style/pqn_recurrent.py ...
 
@@ -139,7 +139,7 @@ class QNetwork(nn.Module):
 
     def unroll(self, obs: Tensor, memory: Tensor, ended: Tensor) -> Tensor:
         """Values (steps, batch, num_actions) of sequences of observations (steps, batch, *shape): those that `forward`
-        gives step by step, from the memory before the first one, which is cleared behind each step that `ended` an
+        gives step by step, from the memory before the first one, which is cleared after each step that `ended` an
         episode."""
         features = self.features(obs.flatten(0, 1)).unflatten(0, obs.shape[:2])
         return self.head(self.memory.unroll(features, memory, ended))

@@ -60,7 +60,7 @@ SHOOTOUT_INTRO = """
 
 `python -m benchmarks.shootout FOLDER [--sound] [--accuracy hardware] [--pyboy]` runs the tests of
 github.com/gbdev/GBEmulatorShootout, whose clone is FOLDER: {total} have a ROM there and a reference picture, which the
-screen has to show. The machines start behind the boot ROM. The default passes the same tests as PyBoy muted, and
+screen has to show. The machines start after the boot ROM. The default passes the same tests as PyBoy muted, and
 `sound=True` the same as PyBoy's default. Of blargg's and SameSuite's tests of sound, `accuracy="hardware"` with sound
 passes all.
 

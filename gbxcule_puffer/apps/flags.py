@@ -33,7 +33,7 @@ class FolderFlags:
 
     game: str | None = flag(
         None,
-        "a game's folder, or a name of `puffer game list`, in place of ROM and of the defaults here (docs/games.md)",
+        "a game's folder, or a name of `puffer game list`: replaces ROM, and the defaults here (docs/games.md)",
         GAME,
         metavar="FOLDER",
     )

@@ -82,7 +82,7 @@ class SideBySide:
         enough: Callable[[], bool] = lambda: False,
         log: IO[bytes] | None = None,
     ) -> list[str]:
-        """The standard output of programs that run at the same time, each given by the words behind `python`. enough:
+        """The standard output of programs that run at the same time, each given by the words after `python`. enough:
         asked several times a second; once it is True, all are interrupted as by Ctrl-C, which is not an error. log: a
         file for all that they write, in place of the output.
 

@@ -108,7 +108,7 @@ class PyBoyMachine:
         """The first bytes of `state`, in the time that these take: PyBoy writes one byte after the other, three
         quarters of them the picture."""
         with mmap.mmap(-1, size) as out:
-            with contextlib.suppress(ValueError):  # of a write behind its end
+            with contextlib.suppress(ValueError):  # of a write past its end
                 self.pyboy.save_state(out)
             return out[:]
 

@@ -316,7 +316,7 @@ class Workers:
         if not self._processes:
             return [getattr(env, method)(*row) for env, row in zip(self.vec.envs, rows, strict=True)]
         self.wait(every=True)
-        # A worker lowers its flag behind its answer to the last call, and would lower one that is raised before that.
+        # A worker lowers its flag after its answer to the last call, and would lower one that is raised before that.
         self._sleep_while(self.vec.buf["notify"].any)
         self.vec.notify()  # before the requests: a long request does not fit into a pipe that nobody reads
         answers = []

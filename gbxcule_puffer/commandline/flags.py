@@ -137,14 +137,14 @@ def limits_in_words(limits: Mapping[str, Any]) -> str:
 
 
 def option_name(name: str) -> str:
-    """A field's name as it is typed: num_envs as --num-envs, and from_, a word of Python with a _ behind it, as
+    """A field's name as it is typed: num_envs as --num-envs, and from_, a word of Python with a _ after it, as
     --from."""
     return "--" + name.rstrip("_").replace("_", "-")
 
 
 @cache
 def flags_of(kind: type) -> tuple[Flag, ...]:
-    """The flags of a dataclass, those of a base class behind its own; what a class declares again, with another
+    """The flags of a dataclass, those of a base class after its own; what a class declares again, with another
     default, keeps the rest."""
     hints, known = get_type_hints(kind), {each.name: each for each in dataclasses.fields(kind) if each.init}
     metadata: dict[str, dict[str, Any]] = {name: {} for name in known}

@@ -85,7 +85,7 @@ SOUND_FIELDS: tuple[Field, ...] = tuple(field for part in _PARTS for field in fi
 AT: dict[str, int] = {field.name: hw.SOUND + 4 * index for index, field in enumerate(SOUND_FIELDS)}
 """Address of each word in the memory row."""
 SAMPLES = hw.SOUND + 0x200
-"""Where a HeardEmulator has its samples, behind the words: four words, then two bytes of each sample."""
+"""Where a HeardEmulator has its samples, after the words: four words, then two bytes of each sample."""
 SAMPLES_HEAD = 16
 MOST_SAMPLES = (hw.OAM - SAMPLES - SAMPLES_HEAD) // 2  # of a step; three frames have 2,412
 LONG_AGO = 0x10000  # of sound_since_div and sound_since_off
@@ -103,7 +103,7 @@ _AFTER_BOOT = {
     "cgb": {"sweep_period_timer": 36, "sweep_frame": 1, "noise_alignment": 2},
 }  # fmt: skip
 _HARDWARE_DMG = {"sweep_control": 0, "sweep_enable": 1}  # NR10 and NR52 (mooneye, boot_hwio-dmgABCmgb)
-_FIRST_EDGE = 4_508_632  # of the frame sequencer behind PC=0100, from power-on
+_FIRST_EDGE = 4_508_632  # of the frame sequencer after PC=0100, from power-on
 _LOW, _HIGH = (np.array([getattr(field, end) for field in SOUND_FIELDS], np.int64) for end in ("low", "high"))
 _MAY_BE_NEVER = np.array([field.may_be_never for field in SOUND_FIELDS])
 

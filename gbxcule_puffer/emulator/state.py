@@ -248,7 +248,7 @@ descriptors vec4i[entries]: the ROM for the data path (gpu/descriptors.py)
 areas uint8[addresses]: the area of each address, for the data path (hw/areas.py)
 op_length uint8[opcodes]: bytes of an instruction
 memory uint8[num_envs, row]: memory rows (hardware.py)
-state int32[fields, num_envs]: FIELDS, and behind them COLOR_FIELDS of a Game Boy Color
+state int32[fields, num_envs]: FIELDS, and after them COLOR_FIELDS of a Game Boy Color
 screen uint8[num_envs, rows, columns]: the picture, 144 / pixel_step x 160 / pixel_step
 skipped int32[num_envs]: instructions of the last step that were skipped with their loops, not part of the state
 hooks int32[hooks, num_envs]: executions of the last step (probes/hooks.py)

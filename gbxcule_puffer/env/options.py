@@ -81,8 +81,8 @@ class EnvOptions:
     frames_per_step: int = option(
         FRAMES_PER_STEP, "emulated frames of one step", PICTURE, least=1, most=MOST_FRAMES)
     release_after_frames: int = option(
-        RELEASE_AFTER_FRAMES, "frames after which a step releases its buttons (frames_per_step: held until a step "
-        "that does not press them)", PICTURE, least=1)
+        RELEASE_AFTER_FRAMES, "frames after which a step releases its buttons (the same as frames_per_step: held "
+        "until a step that does not press them)", PICTURE, least=1)
 
     until: str | None = option(
         None, "conditions on RAM that together end a step early, such as wJoyIgnore==0,C0A3&04!=0; frames_per_step is "
@@ -135,7 +135,7 @@ class EnvOptions:
         None, "steps after which an episode from the archive is truncated (default: as any other)", EXPLORATION,
         least=1, most=MOST_STEPS)
     archive_behind: float = option(
-        1.0, "factor of a saved state's chance for each milestone by which it is behind the furthest state (below 1: "
+        1.0, "factor by which each milestone that a saved state is behind the furthest one lowers its chance (below 1: "
         "needs milestones)", EXPLORATION, least=2**-8, most=1)
     archive_best: str | None = option(
         None, "statistic of the game, such as levels: of a cell the state stays in which it is largest (default: the "
@@ -151,7 +151,7 @@ class EnvOptions:
     swarm_steps: int | None = option(
         None, "interval in steps at which envs that have reached fewer milestones than the best kept state go on from "
         "it", EXPLORATION, least=1, most=MOST_STEPS)
-    swarm_share: float = option(0.5, "probability with which an env that is behind does so", EXPLORATION, least=0,
+    swarm_share: float = option(0.5, "probability that an env that is behind does so", EXPLORATION, least=0,
                                 most=1)
     coverage: bool = option(False, "count how often each position of the game's maps was visited, for a picture (needs "
                             "position)", EXPLORATION)
@@ -170,8 +170,8 @@ class EnvOptions:
                          RUNNING, one_of=HEADERS)
     model: str = option("dmg", "the Game Boy: dmg, cgb (docs/color.md), or auto (PyBoy's choice for the game)",
                         RUNNING, one_of=MODELS)
-    sound: bool = option(False, "the sound registers work, as in PyBoy with sound_emulated=True; False: they read 00 "
-                         "(docs/sound.md)", RUNNING)
+    sound: bool = option(False, "emulate the sound registers, as PyBoy does with sound_emulated=True; otherwise they "
+                         "read 00 (docs/sound.md)", RUNNING)
     instruction_budget: int = option(0, "instructions per step after which the Game Boy is locked at the end of the "
                                      "frame (0: no limit)", RUNNING, least=0, most=2**31 - 1)
     num_threads: int | None = option(None, "CPU threads that emulate (default: one per core)", RUNNING, least=1)

@@ -100,7 +100,7 @@ class Names:
     def bit(self, name: str, index: int) -> Number | None:
         """The byte of a name's bytes that has bit `index`, and only this bit; None for an unknown name.
 
-        Raises: ConfigError for a bit behind the number's bytes.
+        Raises: ConfigError for a bit beyond the number's bytes.
         """
         number = self.find(name)
         if number is None:
@@ -166,7 +166,7 @@ class Names:
 
 
 def later(where: Where, distance: int) -> Where:
-    """The byte at a distance behind another one."""
+    """The byte at a distance after another one."""
     if not distance:
         return where
     if isinstance(where, tuple):

@@ -134,14 +134,14 @@ class Patch:
         if self.offset + len(self.data) > len(image):
             last = f"{len(image) - 1:#x}"
             raise ConfigError(
-                f"{self.source}: offset {self.offset:#x} and its bytes end behind the ROM: give at most {last}"
+                f"{self.source}: offset {self.offset:#x} and its bytes end beyond the ROM: give at most {last}"
             )
         image[self.offset : self.offset + len(self.data)] = self.data
 
 
 def _apply_ips(image: bytearray, data: bytes, path: Path) -> None:
     """The patch of an IPS file: records of a 24-bit offset, a 16-bit length and bytes; a length of 0 has a 16-bit count
-    and one byte to repeat; behind the end there may be the length to cut the image to."""
+    and one byte to repeat; after the end there may be the length to cut the image to."""
     if not data.startswith(IPS_START):
         raise IPS_FILE.bad(path, f"does not begin with {IPS_START.decode()}")
     at = len(IPS_START)
@@ -163,7 +163,7 @@ def _apply_ips(image: bytearray, data: bytes, path: Path) -> None:
             count = number(2)
             piece = bytes([number(1)]) * count
         if offset + len(piece) > MAX_ROM_SIZE:
-            raise IPS_FILE.bad(path, f"writes behind {MAX_ROM_SIZE:,} bytes")
+            raise IPS_FILE.bad(path, f"writes beyond {MAX_ROM_SIZE:,} bytes")
         if offset > len(image):
             image.extend(bytes(offset - len(image)))
         image[offset : offset + len(piece)] = piece

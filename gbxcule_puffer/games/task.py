@@ -120,7 +120,7 @@ class GameTask(Task):
         ram.poke(self.table.where, torch.stack(columns, 1), which)
 
     def _poke(self, ram: Ram, which: torch.Tensor | None) -> None:
-        """Writes what the variants say: at the start of the episodes of `which`, or, for None, behind a step."""
+        """Writes what the variants say: at the start of the episodes of `which`, or, for None, after a step."""
         for number, variant in enumerate(self.variants):
             pokes = [poke for poke in variant.pokes if which is not None or poke.always]
             if not pokes:

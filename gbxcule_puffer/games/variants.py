@@ -19,7 +19,7 @@ START, ALWAYS = "start", "always"
 
 @dataclass(frozen=True)
 class Poke:
-    """Bytes that are written from `where` on: when an episode starts, and if `always` also behind each step."""
+    """Bytes that are written from `where` on: when an episode starts, and if `always` also after each step."""
 
     where: Where
     data: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""The terms of a game.toml as kernels: rewards and ends behind a step, levels and memory at an episode's start."""
+"""The terms of a game.toml as kernels: rewards and ends after a step, levels and memory at an episode's start."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class TermWriter:
         return " + ".join(parts)
 
     def _node(self, tape: Tape, index: int, node: Node, slot: int | None, level: bool = False) -> list[str]:
-        """The result of a node behind a step, and what it remembers; level: of the tape of a level."""
+        """The result of a node after a step, and what it remembers; level: of the tape of a level."""
         letter = "l" if level else "v"
         name, args = f"{letter}{index}", [f"{letter}{arg}" for arg in node.args]
         if slot is None:

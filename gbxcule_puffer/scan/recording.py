@@ -163,7 +163,7 @@ class Recording:
         self.is_sprite = self._shadows() | ((self.addresses >= hw.OAM) & (self.addresses < hw.OAM_END))
 
     def neighbour(self, index: int, distance: int) -> int:
-        """The index of the byte at the address `distance` behind a byte's, -1 if that is not recorded."""
+        """The index of the byte at the address `distance` after a byte's, -1 if that is not recorded."""
         where = self.where[index]
         if isinstance(where, tuple):
             return self.index.get((where[0], address_of(where) + distance), -1)

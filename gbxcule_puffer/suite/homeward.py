@@ -53,7 +53,7 @@ class World:
         self.test, self.train = rows[: len(rows) // 4], rows[len(rows) // 4 :]
 
     def moves(self, cell: Cell) -> Iterator[tuple[str, Cell]]:
-        """The directions that lead to another cell, and that cell; for a warp, the cell behind it."""
+        """The directions that lead to another cell, and that cell; for a warp, the cell beyond it."""
         number, x, y = cell
         for facing, (name, (dx, dy)) in enumerate(DIRECTIONS.items()):
             after = (number, x + dx, y + dy)

@@ -26,11 +26,11 @@ def play_to_start(
     model: str | None = "dmg",
     until: Callable[[EmulatorLike, Callable[[str], None]], None] | None = None,
 ) -> Snapshot:
-    """The state behind some actions, from `start_state` or power-on.
+    """The state after some actions, from `start_state` or power-on.
 
     actions: a file (traces.read_actions), or a list of names, also with their own frames, such as NOOP:60. A trace is
     played with its own schedule, also one of real time, and has to be of this ROM and start, and end at the picture
-    that it ended at; names of actions are played with `schedule`. until: called behind them with the Game Boy and a
+    that it ended at; names of actions are played with `schedule`. until: called after them with the Game Boy and a
     function that makes a step of one more action.
 
     Raises: ConfigError, ActionError, StateError or RomError.

@@ -65,7 +65,7 @@ class Task:
     """
 
     observations: Mapping[str, tuple[int, ...]] = MappingProxyType({})
-    """Shapes by name of what `observe` gives: part of each env's observation, behind the pictures."""
+    """Shapes by name of what `observe` gives: part of each env's observation, after the pictures."""
 
     prefix: ClassVar[str] = "task"  # of its statistics in the infos
     pays: ClassVar[bool] = True  # rewards, and does not only observe
@@ -86,7 +86,7 @@ class Task:
 
     def reset(self, ram: Ram, which: torch.Tensor) -> None:
         """Episodes begin in the envs of `which` (num_envs,) bool; `ram` shows their starts. On a GPU, for which
-        nobody waits, it is called behind every step, and `which` may have none."""
+        nobody waits, it is called after every step, and `which` may have none."""
 
     def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult | torch.Tensor:
         """The result of a step, or its reward alone. picture: (num_envs, 72, 80), or 144 x 160, shades 0-3, uint8."""

@@ -104,10 +104,10 @@ class Stalls:
         table = self._env.milestones.table()
         before = [row["name"] for row in table if row["reached"]]
         following = [row["name"] for row in table if not row["reached"]]
-        behind = f"behind {before[-1]}" if before else "at all"
+        since = f"after {before[-1]}" if before else "at all"
         known = f"{len(before)} of {len(names)} reached, next {following[0]}"
         return (
-            f"no new milestone {behind} in {steps:,} steps ({known}): play on from its state in the run's folder "
+            f"no new milestone {since} in {steps:,} steps ({known}): play on from its state in the run's folder "
             "(`puffer play --start-state`) to see what is missing, explore more (--visit-bonus, --entropy-coef), or "
             "add a milestone in between"
         )

@@ -137,7 +137,7 @@ class RunFlags(TaskFlags):
     device: str = flag("auto", "cpu, cuda or cuda:N (auto: a GPU if there is one)", RUN, resumable=True)
     info_mode: Literal["full", "stats"] = flag(
         "full",
-        "what a record has of the env: full, also the share of each action (env/action_hist); stats, without",
+        "the env's statistics in a record: full has the share of each action, too (env/action_hist)",
         RUN,
         resumable=True,
     )

@@ -62,7 +62,7 @@ class SpeedFlags(GraphFlags):
 
     bf16: bool = flag(
         False,
-        "run the network in bfloat16, but for the layers of policy and value (default: with pictures, on a GPU from "
+        "run the network in bfloat16, except the layers of policy and value (default: with pictures, on a GPU from "
         "NVIDIA's Ampere on or a CPU with AVX512-BF16 or AMX)",
         RUN,
     )

@@ -75,7 +75,7 @@ class Pair:
 
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    """HOMEWARD behind the boot ROM."""
+    """HOMEWARD after the boot ROM."""
     made = Pair()
     yield made
     made.ours.stop()

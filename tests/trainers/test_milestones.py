@@ -98,12 +98,12 @@ def test_a_stall_is_said_once_and_again_behind_the_next_milestone(
         assert watch.look(step, {reached: 1.0}) is None
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(
-        "warning: no new milestone behind event0 in 1,000,000 steps (1 of 5 reached, next event1): play on"
+        "warning: no new milestone after event0 in 1,000,000 steps (1 of 5 reached, next event1): play on"
     )
     press(env, 7)
     watch.look(4 * PATIENCE, {reached: 2.0})
     watch.look(7 * PATIENCE, {reached: 2.0})
     assert not capsys.readouterr().err, "what came took longer than that"
     watch.look(8 * PATIENCE, {reached: 2.0})
-    assert "no new milestone behind event1 in 4,000,000 steps" in capsys.readouterr().err
+    assert "no new milestone after event1 in 4,000,000 steps" in capsys.readouterr().err
     assert watch.look(9 * PATIENCE, {reached: float(EVENTS)}) == "", "there is nothing to come"

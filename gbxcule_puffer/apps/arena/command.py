@@ -18,9 +18,9 @@ RECORDS = "records, or folders with some"
 
 @command
 class Run:
-    """Train several agents on several games, some at a time, and record each.
+    """Train several agents on several games, several at a time, and record each.
 
-    The same command goes on with what has no record yet. Exit code 1 if a run failed.
+    The same command continues with the runs that have no record yet. Exit code 1 if a run failed.
     """
 
     game: str = flag(
@@ -111,7 +111,7 @@ class Record:
 class Verify:
     """Replay all episodes of records on this CPU, and compare them with what the records say.
 
-    Exit code 1 if one is not true.
+    Exit code 1 if one differs.
     """
 
     records: tuple[str, ...] = word(RECORDS, "RECORD")

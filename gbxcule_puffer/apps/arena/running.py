@@ -107,7 +107,7 @@ class Plan:
         return self.out / RUNS / job.name
 
     def _warm_up(self) -> None:
-        """Fills the cache of compiled kernels: else the first runs would wait for them, one behind the other."""
+        """Fills the cache of compiled kernels: else the first runs would wait for them, one after the other."""
         warm = ["-m", "gbxcule_puffer", "warm", "--device"]
         self.side_by_side.call([[*warm, self.side_by_side.devices[0]], [*warm, "cpu"]])
 

@@ -189,7 +189,7 @@ def question(text: str, default: str) -> str:
 
 
 def propose(text: str, default: str) -> str:
-    """The default, shown behind the question's first line."""
+    """The default, shown after the question's first line."""
     print(f"{text.splitlines()[0].removesuffix(':')}: {default}", flush=True)
     return default
 

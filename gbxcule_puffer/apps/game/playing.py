@@ -34,7 +34,7 @@ class Episode:
 def play_episode(game: Game, names: Sequence[str], rom: StrPath | None = None) -> Episode:
     """The first episode of one Game Boy with these actions, on the first of the levels that [scores] are of.
 
-    Raises: ConfigError for an action that the game does not have, and for actions behind the end of the episode; the
+    Raises: ConfigError for an action that the game does not have, and for actions after the end of the episode; the
     errors of make_game_env.
     """
     if not names:
@@ -67,7 +67,7 @@ def play_episode(game: Game, names: Sequence[str], rom: StrPath | None = None) -
 
 
 def statistic_key(values: Collection[str], name: str) -> str:
-    """The full name of a statistic, which the infos have behind the name of its Task.
+    """The full name of a statistic, which the infos have after the name of its Task.
 
     Raises: ConfigError for one that the game's Task does not have.
     """

@@ -40,7 +40,7 @@ ACTION, SLOW = (8, 8), (24, 8)  # frames of a step, and of a button in it
 FEWEST_FALLS, AGAIN = 8, 0.95  # of a score, and the part of them that ends at the start, where a game begins again
 FEW = 9  # the most lives; more are health
 NOTHING = "-"
-MOST_NOTE = 180  # letters behind a number in game.toml
+MOST_NOTE = 180  # letters after a number in game.toml
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Answers:
 
 @torch.no_grad()
 def try_buttons(cartridge: Cartridge, start: Snapshot, seed: int = 0) -> Answers:
-    """Tries each button on a Game Boy of its own, beside one that presses nothing: at the start, and behind more and
+    """Tries each button on a Game Boy of its own, beside one that presses nothing: at the start, and after more and
     more random play, as a wall may be in the way, and a button may need something that is picked up."""
     names = ("NOOP", *PLAYED)
     emulator = Emulator(cartridge, len(names), frames_per_step=TRIED_FRAMES, release_after_frames=TRIED_FRAMES)

@@ -90,7 +90,7 @@ class _Searching:
         return None if self.best is None else self.best[1]
 
     def _burst(self) -> tuple[torch.Tensor, bool]:
-        """The envs whose episode goes on behind a burst (num_envs,) bool, and whether another one came to its end other
+        """The envs whose episode goes on after a burst (num_envs,) bool, and whether another one came to its end other
         than by a failure."""
         env, n = self.env, self.search.num_envs
         running, at_end = torch.ones(n, dtype=torch.bool), False

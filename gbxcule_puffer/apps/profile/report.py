@@ -151,7 +151,7 @@ def _interrupts(counts: Counts) -> str:
 
 
 def _address(index: int, names: AddressNames, counts: Counts | None = None) -> str:
-    """An index of the ROM, or behind it of RAM, as an address in words."""
+    """An index of the ROM, or beyond it of RAM, as an address in words."""
     if counts is not None and index >= len(counts.cartridge.data):
         return f"{index - len(counts.cartridge.data) + hw.ROW_BASE:04X} in RAM"
     return names.text(*address_of(index))

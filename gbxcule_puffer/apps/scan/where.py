@@ -26,7 +26,7 @@ class Leftovers:
         ]
 
     def numbers(self, name: str) -> dict[str, Number]:
-        """The first numbers by names: `name`, then with 2, 3 and 4 behind it."""
+        """The first numbers by names: `name`, then with 2, 3 and 4 after it."""
         return {f"{name}{i + 1 if i else ''}": match.number for i, (match, _) in enumerate(self._rows[:NAMED])}
 
     def table(self) -> str:

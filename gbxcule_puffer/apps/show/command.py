@@ -10,7 +10,7 @@ from gbxcule_puffer.commandline import command
 class Show(ShowFlags):
     """Write the picture of a saved state, or of several as one contact sheet with their names.
 
-    States of ours hold their picture. Those of PyBoy, and save RAM, need the ROM, too.
+    States of this program hold their picture. States of PyBoy, and save RAM, also need the ROM.
     """
 
     def run(self) -> None:

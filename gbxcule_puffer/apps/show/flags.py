@@ -13,7 +13,9 @@ class ShowFlags:
 
     states: tuple[str, ...] = word("state files, or folders of them", "STATE")
     out: str | None = flag(None, "PNG file (default: STATE.png, or states.png for several)", metavar="FILE")
-    rom: str | None = flag(None, "Game Boy image, or homeward: of states that PyBoy saved", GAME, metavar="ROM")
+    rom: str | None = flag(
+        None, "Game Boy image, or homeward: for save RAM and for states of PyBoy", GAME, metavar="ROM"
+    )
     model: str = option_flag("model", GAME)
     header: str = option_flag("header", GAME)
     scale: int = flag(2, "pixels of the PNG a pixel of the screen", least=1, most=16)

@@ -12,7 +12,8 @@ WHEEL = "A wheel with kernels"
 class Warm:
     """Compile the kernels that most commands need, before they are needed.
 
-    Each command compiles what it lacks when it starts, and keeps it in Warp's cache. After this, none has to.
+    A command compiles the kernels that it lacks when it starts, and keeps them in Warp's cache. After this it has none
+    to compile.
     """
 
     device: str = flag("cpu", "cpu, cuda or cuda:N", RUNNING)

@@ -20,10 +20,10 @@ from gbxcule_puffer.emulator.loops import table
 
 MOST_TRACES, MOST_INSTRUCTIONS = 2_000, 6_400  # of a ROM: they bound the time that compiling takes
 LEAST_WEIGHT = 3e-5  # of all instructions, at a trace's begin
-RETURNED = 0.25  # of the executions of code behind a call, at least, come from a return that is in no trace
+RETURNED = 0.25  # of the executions of code after a call, at least, come from a return that is in no trace
 MOST_OF_TRACE = 48
 MOST_OF_SEGMENT = 4
-LEAST_OF_ENTRY = 3  # instructions of a trace behind one that the interpreter executes
+LEAST_OF_ENTRY = 3  # instructions of a trace after one that the interpreter executes
 INTERPRETED = ("halt", "stop", "ei")  # they end a batch, or may
 BRANCHES = ("jump", "jump_relative", "call", "ret", "reti")
 ENDING = (registers.addresses(registers.REGISTERS, "batch") | {hw.IE}) - {hw.LY}  # registers whose writes end a batch
@@ -95,7 +95,7 @@ class Tracer:
 
     def __init__(self, rom: bytes, executed: np.ndarray, loops: np.ndarray, polls: np.ndarray) -> None:
         self.rom, self.executed, self.loops, self.polls = rom, executed, loops, polls
-        self._entries = set[int]()  # behind what the interpreter executes
+        self._entries = set[int]()  # after what the interpreter executes
         self.table = isa.expand()
 
     def find(self) -> list[Trace]:

@@ -112,13 +112,13 @@ class Milestones:
 
     def record(self, kept: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
         """Takes note of what the envs of `kept` have reached, whose states are in the pool's `slots`; returns these
-        slots, one behind the last for the other envs, (num_envs,) int64."""
+        slots, one past the last for the other envs, (num_envs,) int64."""
         target = torch.where(kept, slots.long(), self.slot_held.shape[1] - 1)
         self.slot_held.index_copy_(1, target, self.held)
         return target
 
     def _write(self, values: torch.Tensor, target: torch.Tensor, new: torch.Tensor) -> None:
-        """values[target] = new, but for targets behind the end."""
+        """values[target] = new, except targets past the end."""
         whole = torch.cat([values, values[:1]])
         whole.index_copy_(0, target, new)
         values.copy_(whole[:-1])

@@ -92,7 +92,7 @@ def _blocks(data: bytes, path: StrPath) -> Mapping[str, bytes]:
     while at < len(data):
         end = data.find(b"\0", at, at + LONGEST_LABEL)
         if end < 0 or end + 4 > len(data):
-            break  # padding behind the last block
+            break  # padding after the last block
         size = int.from_bytes(data[end + 1 : end + 4], "big")
         label = data[at:end].decode("latin-1")
         at = end + 4 + size
@@ -104,7 +104,7 @@ def _blocks(data: bytes, path: StrPath) -> Mapping[str, bytes]:
 
 def _end_of_frame(snapshot: Snapshot, cartridge: Cartridge) -> Snapshot:
     """The machine where its picture is complete, with no button pressed: the moment between two steps. stable-retro
-    plays a frame without buttons behind a state, too."""
+    plays a frame without buttons after a state, too."""
     emulator = Emulator(cartridge, frames_per_step=1, release_after_frames=1, screen="full")
     try:
         emulator.load(snapshot)

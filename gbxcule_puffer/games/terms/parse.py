@@ -31,7 +31,7 @@ COMPARISONS = {
     ast.Gt: "more",
     ast.GtE: "at_least",
 }
-OF_A_NUMBER = ("delta", "rise", "fall", "start", "previous")  # also behind a dot
+OF_A_NUMBER = ("delta", "rise", "fall", "start", "previous")  # also after a dot
 # Functions and how many arguments they take.
 FUNCTIONS = {
     "abs": (1, 1), "min": (2, 64), "max": (2, 64), "clip": (3, 3), "bits": (1, 1), "bit": (2, 2), "changed": (1, 1),

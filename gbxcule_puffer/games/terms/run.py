@@ -133,7 +133,7 @@ class TermRunner:
         self._constants = constants
 
     def step(self, numbers: torch.Tensor) -> list[torch.Tensor]:
-        """The result of each node behind a step, from the numbers (num_envs, columns): (num_envs,), of constants ()."""
+        """The result of each node after a step, from the numbers (num_envs, columns): (num_envs,), of constants ()."""
         columns, found = numbers.unbind(1), self._of_groups(numbers, None)
         for index, node in enumerate(self.nodes):
             state = self._state[index]
@@ -258,7 +258,7 @@ def _mix(value: torch.Tensor) -> torch.Tensor:
 
 
 def _remembered(operation: str, now: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
-    """The result of a node that remembers, whose state becomes that behind the step."""
+    """The result of a node that remembers, whose state becomes that after the step."""
     match operation:
         case "start":
             return state.clone()

@@ -16,7 +16,7 @@ OPTIONS: dict[str, tuple[tuple[object, ...] | None, str]] = {
     "rtc_file": ((None,), "load a state, which has the clock"),
     "window": (("null", "headless", "dummy"), NO_WINDOW),
     "scale": (None, ""),
-    "bootrom": ((None,), "leave it out, the game begins behind the boot ROM"),
+    "bootrom": ((None,), "leave it out, the game begins after the boot ROM"),
     "sound_volume": (None, ""),
     "sound_emulated": ((False,), "give False, which is what the Game Boys are like"),
     "sound_sample_rate": (None, ""),

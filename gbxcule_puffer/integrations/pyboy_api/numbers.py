@@ -12,7 +12,7 @@ from gbxcule_puffer.errors import ConfigError
 
 
 def whole(value: object, what: str, least: int, most: int | None = None) -> int:
-    """A number without what is behind its point, as PyBoy takes it.
+    """A number without its decimals, as PyBoy takes it.
 
     Raises: ConfigError for what is not a number, or not from `least` to `most`.
     """

@@ -45,7 +45,7 @@ def parse_ram_obs(text: str, symbols: Symbols | None = None) -> list[RamEntry]:
             address, length = where, "1"
         if rest or not 1 <= int(length[:9]) <= MOST_BYTES:
             raise ConfigError(
-                f"ram_obs {entry!r:.60} has {rest!r:.20} behind :bits: give a comma between two entries"
+                f"ram_obs {entry!r:.60} has {rest!r:.20} after :bits: give a comma between two entries"
                 if rest
                 else f"ram_obs {entry!r:.60} has {length:.9} bytes: give from 1 to {MOST_BYTES}"
             )

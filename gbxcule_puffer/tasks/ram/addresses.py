@@ -58,7 +58,7 @@ def parse_address(text: object, source: str, symbols: Symbols | None = None) -> 
 
 
 def later(where: int | tuple[int, int], bytes_later: int) -> int | tuple[int, int]:
-    """The location some bytes behind another."""
+    """The location some bytes after another."""
     return (where[0], where[1] + bytes_later) if isinstance(where, tuple) else where + bytes_later
 
 
@@ -92,7 +92,7 @@ def parse_visit_key(text: str, symbols: Symbols | None = None) -> list[int | tup
         if entry.strip() == MILESTONES:
             continue
         address, colon, length = entry.strip().rpartition(":")
-        if not (colon and length.isdecimal() and len(length) < 4):  # else an address behind a bank
+        if not (colon and length.isdecimal() and len(length) < 4):  # else an address after a bank
             address, length = entry.strip(), "1"
         if not int(length):
             raise ConfigError(f"{source}: {entry!r:.60} has 0 bytes: give from 1 to 999")

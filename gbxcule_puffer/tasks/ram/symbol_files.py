@@ -16,7 +16,7 @@ SYMBOL_FILE = Kind(
 LARGEST_FILE = 8 * 2**20  # bytes; the largest disassemblies have 2 MiB
 LONGEST = 200  # characters of a name
 MAP_SUFFIX, MAP_TITLE = ".map", "ASxxxx"
-# What a name has behind it is metadata (rgbds.gbdev.io/sym), in a .map the module.
+# What follows a name is metadata (rgbds.gbdev.io/sym), in a .map the module.
 _LINE = re.compile(r"(?:(BOOT|[0-9A-F]{1,8}):)?([0-9A-F]{1,8})\s+(\S+)(?:\s.*)?", re.IGNORECASE)
 _NOICE = re.compile(r"DEF\s+(\S+)\s+0x([0-9A-F]{1,8})", re.IGNORECASE)
 _SECTION = re.compile(r"\[(.*)\]")

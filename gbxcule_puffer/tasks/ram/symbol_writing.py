@@ -42,7 +42,7 @@ def save_symbols(path: StrPath, numbers: Mapping[str, Number], notes: Mapping[st
     """Writes names of numbers, each at an address or (bank, address), into a symbol file, which is made where it is
     missing. All other lines of the file stay byte for byte; a name that was written here before is replaced.
 
-    notes: a text for the comment behind a name. Nothing is written unless all can be.
+    notes: a text for the comment after a name. Nothing is written unless all can be.
 
     Raises: ConfigError for a path that is not a .sym, a file that is not text or too large, a name that cannot be one,
     and one that another line of the file gives another address; StorageError as `write_bytes`.

@@ -70,7 +70,7 @@ class Novelty(nn.Module):
         self._judge, self._gradients = Replayed(self.judge), Replayed(self.gradients)
 
     def look(self, observations: Tensor) -> None:
-        """Fills `rollout` for the learner's newest one, behind whose last step the observations (num_envs, *shape)
+        """Fills `rollout` for the learner's newest one, after whose last step the observations (num_envs, *shape)
         are."""
         if self.layout.kind.is_picture:
             self._count()
