@@ -1,4 +1,4 @@
-"""Rex Runner, a game of action that is not ours: an example of a Task that pays for lasting (docs/action-games.md)."""
+"""Rex Runner, an action game that is not ours: an example of a Task that pays for lasting (docs/action-games.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The table of docs/lab/emulators.md, from the record of benchmarks.emulators.
-
-python -m benchmarks.pages.emulators
-"""
+"""The table of docs/lab/emulators.md from its record: `python -m benchmarks.pages.emulators`."""
 
 from __future__ import annotations
 

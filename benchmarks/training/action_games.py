@@ -1,4 +1,4 @@
-"""What the length of a step, START among the buttons and sticky actions do to games of action (docs/action-games.md).
+"""What the length of a step, START among the buttons and sticky actions do to action games (docs/action-games.md).
 
     python -m benchmarks.training.action_games --device cuda --steps 20000000 --seeds 1,2,3 --out action_games.json
 

@@ -15,6 +15,7 @@ from gbxcule_puffer.errors import ConfigError, RomError
 from gbxcule_puffer.tasks.actions import ActionCodec, get_codec
 
 GAME, STEP = "The game", "A step"
+ARCHITECTURES = "80,86,89,90,100,120"  # compute capabilities of NVIDIA's GPUs from the A100 on
 
 
 @command

@@ -22,7 +22,6 @@ from gbxcule_puffer.kernel_objects import REMEDY
 from gbxcule_puffer.native.launches import Array, Number, Symbol, evenly
 from gbxcule_puffer.native.record import NUM_ENVS, Record
 
-ARCHITECTURES = (80, 86, 89, 90, 100, 120)
 MAGIC = b"gbxcule native 1"
 GIVEN = ("", "observations", "actions", "rewards", "terminals", "logs")  # as enum gbx_given of gbxcule.c
 HERE = Path(__file__).parent

@@ -10,7 +10,6 @@ from gbxcule_puffer.env import randomness
 
 # Columns of Batch.logs: sums over the episodes that ended, the last one their number. bad_actions counts all steps.
 LOGS = ("episode_return", "episode_length", "success", "truncated", "locked", "bad_actions", "n")
-NUM_LOGS = wp.constant(len(LOGS))
 BAD_ACTIONS = wp.constant(LOGS.index("bad_actions"))
 SEED_FACTOR = wp.constant(wp.uint64(randomness.OF_SEED))
 STREAM_FACTOR = wp.constant(wp.uint64(randomness.OF_STREAM))

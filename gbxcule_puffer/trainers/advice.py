@@ -1,4 +1,4 @@
-"""Advice on a training that cannot learn, or learns something else than was meant: each is said once, in a line."""
+"""Advice on a training that cannot learn, or learns something other than what was meant: a line each, once."""
 
 from __future__ import annotations
 

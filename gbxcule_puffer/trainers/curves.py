@@ -5,10 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 from gbxcule_puffer.trainers.folder import METRICS
 
 EPISODES = 100  # whose mean is the score
+LARGEST = 1e18  # of a value that is drawn: sums, scales and margins of it are finite, too
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """True for a value of a record that can be drawn."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def curve_of(folder: Path, metric: str) -> list[list[float]]:
@@ -19,7 +26,7 @@ def curve_of(folder: Path, metric: str) -> list[list[float]]:
             record = json.loads(line)
         except ValueError:  # being written
             break
-        if metric in record and record.get("env/episodes"):
+        if is_number(record.get(metric)) and record.get("env/episodes"):
             seconds, score = round(record["charts/seconds"], 3), round(record[metric], 4)
             found.append([record["global_step"], seconds, score, record["env/episodes"]])
     return found

@@ -364,8 +364,3 @@ def lines_of(report: Report) -> list[str]:
     width = max(len(subject) for _, subject, _ in rows)
     ordered = itertools.chain.from_iterable([row for row in rows if row[0] == state] for state in (WRONG, HINT, OK))
     return [f"{state:6} {subject:{width}}  {text}" for state, subject, text in ordered]
-
-
-def scores_of(report: Report) -> Mapping[str, float]:
-    """Mean returns of random buttons and of none."""
-    return {"random": report.random.mean, "no button": report.idle.mean}

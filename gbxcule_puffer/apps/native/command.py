@@ -6,7 +6,7 @@ import functools
 from dataclasses import fields
 from typing import Any
 
-from gbxcule_puffer.apps.flags import GAME, GameFlags, StepFlags
+from gbxcule_puffer.apps.flags import ARCHITECTURES, GAME, GameFlags, StepFlags
 from gbxcule_puffer.commandline import command, flag
 from gbxcule_puffer.env.option_flags import option_flag
 from gbxcule_puffer.errors import ConfigError
@@ -23,7 +23,7 @@ class Native(GameFlags, StepFlags):
     """
 
     to: str = flag(help="folder to write", metavar="FOLDER")
-    arch: str = flag("80,86,89,90,100,120", "compute capabilities of the GPUs, 90 for an H100", metavar="LIST")
+    arch: str = flag(ARCHITECTURES, "compute capabilities of the GPUs, 90 for an H100", metavar="LIST")
     num_envs: int = flag(16_384, "Game Boys for which the launches are shaped; any number runs", least=1)
     levels: str | None = flag(None, "levels of --game: how many, or test (default: the training's)", GAME)
     symbols: str | None = option_flag("symbols", GAME)

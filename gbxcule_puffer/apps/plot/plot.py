@@ -9,13 +9,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
 from gbxcule_puffer.errors import ConfigError, printable
 from gbxcule_puffer.files import new_file, parse_json, read_object, read_text
 from gbxcule_puffer.pictures import png_target
+from gbxcule_puffer.trainers.curves import is_number
 from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, RUN
 from gbxcule_puffer.trainers.runlog import LIMIT
 
@@ -30,7 +31,6 @@ PANELS = {
 STAGE = re.compile(r"env/stage/([A-Za-z0-9._-]+)/success")
 STATISTIC = re.compile(r"env/task/(.{1,80})", re.DOTALL)
 MOST_OTHERS = 60  # stages and statistics
-LARGEST = 1e18  # of a value: scales and margins of it are finite, too
 # Flags in which the seeds of one experiment may differ.
 NOT_OF_THE_EXPERIMENT = ("seed", "run_dir", "resume", "keep_checkpoints", "checkpoint_every", "media_every", "device")
 MOST_NAMED = 4  # flags in a label
@@ -56,10 +56,10 @@ def read_run(path: Path) -> RunCurves:
     points: dict[str, list[tuple[float, float]]] = {tag: [] for tag in PANELS}
     for line in io.StringIO(read_text(path / METRICS, RUN, LIMIT)):
         record = parse_json(line, path / METRICS, RUN)
-        if not isinstance(record, dict) or not _is_number(record.get("global_step")):
+        if not isinstance(record, dict) or not is_number(record.get("global_step")):
             raise RUN.bad(path / METRICS, "is damaged (a record has no global_step)")
         for tag, value in record.items():
-            if _is_number(value) and (tag in PANELS or _title(tag)):
+            if is_number(value) and (tag in PANELS or _title(tag)):
                 points.setdefault(tag, []).append((record["global_step"], value))
     if (others := len(points) - len(PANELS)) > MOST_OTHERS:
         fault = f"has {others:,} stages and statistics, at most {MOST_OTHERS} can be drawn"
@@ -83,11 +83,6 @@ def _title(tag: str) -> str | None:
     if statistic := STATISTIC.fullmatch(tag):
         return statistic[1]
     return f"success of {stage[1]}" if (stage := STAGE.fullmatch(tag)) else None
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    """True for a number that can be drawn."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def experiments(runs: Sequence[RunCurves]) -> dict[str, list[RunCurves]]:

@@ -1,1 +1,1 @@
-"""`puffer sweep`: a mode of PufferLib."""
+"""`puffer sweep`: a search for good settings of a trainer."""

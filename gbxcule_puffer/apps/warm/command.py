@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gbxcule_puffer.apps.flags import RUNNING
+from gbxcule_puffer.apps.flags import ARCHITECTURES, RUNNING
 from gbxcule_puffer.commandline import command, flag
 
 WHEEL = "A wheel with kernels"
@@ -22,7 +22,7 @@ class Warm:
         None, "write the kernels for CPUs and --arch's GPUs into this file instead, of which a wheel is made", WHEEL,
         metavar="FILE.zip",
     )  # fmt: skip
-    arch: str = flag("80,86,89,90,100,120", "compute capabilities of the GPUs, 90 for an H100", WHEEL, metavar="LIST")
+    arch: str = flag(ARCHITECTURES, "compute capabilities of the GPUs, 90 for an H100", WHEEL, metavar="LIST")
 
     def run(self) -> None:
         import time

@@ -8,7 +8,6 @@ from gbxcule_puffer.errors import ConfigError
 
 ONE = "it is of one Game Boy: use PyBoy, and load its state here"
 NO_WINDOW = "leave it out, there is no window; `puffer play` shows a game"
-NO_SOUND = "leave it out, there is no sound"
 TILES = "memory[0x8000:0x9800] has the tiles"
 # Options of PyBoy(...): values that change nothing here, and what to write for others.
 OPTIONS: dict[str, tuple[tuple[object, ...] | None, str]] = {

@@ -7,11 +7,11 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeGuard
 
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.files import Kind, parse_json
 from gbxcule_puffer.files.reading import opened
+from gbxcule_puffer.trainers.curves import is_number
 
 RECORDS = Kind("records", StateError, "give the folder of a run")
 LIMIT = 2**28  # bytes of a run's records
@@ -19,7 +19,6 @@ SHOWN = ("charts/success_rate", "eval/success_rate", "charts/episodic_return", "
 # What Tasks and stages count, in training and in evaluations.
 OF_TASKS = re.compile(r"env/(?!action_hist/|stage/)[^/]+/.+|env/stage/.+/success|eval/(?!greedy_|random_)[^/]+/.+")
 MOST_CURVES, MOST_POINTS = 40, 400
-LARGEST = 1e18  # of steps and values: their sums are finite, too
 
 
 class Curve:
@@ -80,17 +79,13 @@ class Curves:
         self._curves, self._read, self._file = dict[str, Curve](), 0, 0
 
     def _take(self, record: object) -> None:
-        if not isinstance(record, dict) or not _is_number(step := record.get("global_step")):
+        if not isinstance(record, dict) or not is_number(step := record.get("global_step")):
             return
         for tag, value in record.items():
-            if not _is_number(value) or not (tag in SHOWN or OF_TASKS.fullmatch(tag)):
+            if not is_number(value) or not (tag in SHOWN or OF_TASKS.fullmatch(tag)):
                 continue
             if tag in self._curves or len(self._curves) < MOST_CURVES:
                 self._curves.setdefault(tag, Curve()).add(step, value)
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def _halved(values: Sequence[float]) -> list[float]:

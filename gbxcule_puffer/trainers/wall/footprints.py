@@ -1,4 +1,4 @@
-"""The places of all players: now, and all that were seen since somebody looked for the first time."""
+"""The positions of all players: now, and all that were seen since somebody looked for the first time."""
 
 from __future__ import annotations
 
