@@ -18,7 +18,6 @@ from gbxcule_puffer.device import free_bytes, size_text
 from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError, DeviceError
 from gbxcule_puffer.layout import SUITE_GAMES, is_suite
-from gbxcule_puffer.provenance import cpu_name, git_sha, versions
 from gbxcule_puffer.tasks.goals.advice import hardly_apart, met_by_chance
 from gbxcule_puffer.tasks.source import ROM
 from gbxcule_puffer.tasks.task import PREFIX
@@ -36,9 +35,10 @@ from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS, NOTE, RunFolder
 from gbxcule_puffer.trainers.media import record_coverage, record_media
 from gbxcule_puffer.trainers.meters import Means, Stopwatch
 from gbxcule_puffer.trainers.milestones import MilestoneLog
+from gbxcule_puffer.trainers.pace import Pace
 from gbxcule_puffer.trainers.parts import Parts
 from gbxcule_puffer.trainers.report import SUCCESS, report
-from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
+from gbxcule_puffer.trainers.runlog import RunLog, manifest_of, merge_infos
 
 if TYPE_CHECKING:
     from gbxcule_puffer.trainers.wall.wall import Wall
@@ -66,7 +66,6 @@ class Run(AbstractContextManager):
         self.counters = {"global_step": 0, "passed": 0}
         self._advice: str | None = None  # on the start, after the first update: before it a Task's errors stand alone
         self._note: dict[str, str] | None = None  # of --task
-        self._seconds_before = 0.0  # of training, until the checkpoint of the resumed run
         self.envs: list[EnvLike] = []
         self.eval_env: EnvLike | None = None
         self.wall: Wall | None = None
@@ -137,27 +136,36 @@ class Run(AbstractContextManager):
 
             self._note = remember(args.task)
         if self.first:
-            device = args.eval_device or args.device
-            size = args.eval_envs * (1 if device == "cpu" else 3)  # on a GPU, policies side by side take no longer
-            self.eval_env = make_env(args, size, device, files, args.seed, incentives=False)
-            if not (is_suite(args.env) or args.game in SUITE_GAMES):  # whose games begin as they are meant to
-                self._advice = unlike_play(self.eval_env, args.seed)
-            evaluations = Evaluations(self.eval_env, args.eval_envs, args.eval_episodes, args.seed)
-            self._evaluator = Evaluator(args, evaluations)
+            self._open_evaluation(files)
         for env in self.envs:
             env.reset()
         for stage in self.envs[0].stages if self.first else ():
             if stage.goal is not None and "calibration" in stage.goal.meta:
                 advise(hardly_apart(stage.goal.meta["calibration"].get("start_distance", 1.0), stage.name))
         if self.first and args.watch:
-            from gbxcule_puffer.trainers.wall.wall import Wall  # loaded only where it is asked for
-
-            facts = {"algorithm": self.exp_name, "device": str(self.device)}
-            given: Any = {"follow": True, "facts": facts, "records": self.run_dir / METRICS}
-            self.wall = Wall(self.envs[0], self.run_dir.name, self._status, args.watch_address, **given)
-            print(f"watch          {self.wall.url}", flush=True)
+            self._open_wall()
         torch.manual_seed(args.seed)
         return self.envs
+
+    def _open_evaluation(self, files: Mapping[str, str | None]) -> None:
+        """The env in which the policy is evaluated."""
+        args = self.args
+        device = args.eval_device or args.device
+        size = args.eval_envs * (1 if device == "cpu" else 3)  # on a GPU, policies side by side take no longer
+        self.eval_env = make_env(args, size, device, files, args.seed, incentives=False)
+        if not (is_suite(args.env) or args.game in SUITE_GAMES):  # whose games begin as they are meant to
+            self._advice = unlike_play(self.eval_env, args.seed)
+        evaluations = Evaluations(self.eval_env, args.eval_envs, args.eval_episodes, args.seed)
+        self._evaluator = Evaluator(args, evaluations)
+
+    def _open_wall(self) -> None:
+        """The page on which the run is watched."""
+        from gbxcule_puffer.trainers.wall.wall import Wall  # loaded only where it is asked for
+
+        facts = {"algorithm": self.exp_name, "device": str(self.device)}
+        given: Any = {"follow": True, "facts": facts, "records": self.run_dir / METRICS}
+        self.wall = Wall(self.envs[0], self.run_dir.name, self._status, self.args.watch_address, **given)
+        print(f"watch          {self.wall.url}", flush=True)
 
     def to_device(self, network: Network, channels_last: bool = False) -> Network:
         """The network on the run's device, in all processes with the weights of the first."""
@@ -178,10 +186,12 @@ class Run(AbstractContextManager):
         """
         self.losses = Means(losses, self.device)
         self._parts = Parts(self.envs, shared, {"losses": self.losses, **own})
+        before = 0.0
         if self.resumed is not None and self.resumed.state is not None:
             self._parts.load(self.resumed, self.world)
             self.counters |= self.resumed.state["counters"]
-            self._seconds_before = self.resumed.state["seconds"]
+            before = self.resumed.state["seconds"]
+        self._pace = Pace(self._parts.optimizer_steps, before)
 
     def compiled(self, function: Function) -> Function:
         """A model or a loss; with --compile, through torch.compile."""
@@ -215,18 +225,15 @@ class Run(AbstractContextManager):
         self._refuse_ended(begun)
         if self.first:
             resumed_at = self.counters["global_step"] if self.resumed else None
-            manifest = self._manifest()
+            manifest = manifest_of(self.args, self.exp_name, self.run_dir, self.world.size, self._note)
             project, entity = args.wandb_project_name, args.wandb_entity
             tracking = Tracking(self.run_dir, project, entity, manifest) if args.track else None
             self._records = RunLog(self.run_dir, manifest, resumed_at, tracking)
         from_step = begun * self.steps if self.resumed else None
         self._milestones = MilestoneLog(self.run_dir, self.envs, self.world, from_step)
-        self.seconds: dict[str, float] = {}
-        self._logged, self._logged_at = begun * self.steps, time.time()
-        self._optimizer_steps = self._parts.optimizer_steps()  # until the last record
-        self._watches = Watches(self.envs, self._logged, self.steps // steps)
-        start = self._begun_at = self._saved_at = time.time()
-        self._begun, self._film_due = self._logged, False
+        self._watches = Watches(self.envs, begun * self.steps, self.steps // steps)
+        self._pace.begin(begun * self.steps)
+        self._saved_at, self._film_due = time.time(), False
         if self.first:
             self._evaluator.start()
         for update in itertools.count(begun + 1):
@@ -240,12 +247,13 @@ class Run(AbstractContextManager):
             if self.wall:
                 self.wall.look_at_graph()
             self.counters["global_step"] = self.step
-            late = args.max_seconds is not None and self.world.tell(time.time() - start >= args.max_seconds)
-            ended = self._finish(late or update == self.total_updates, play)
+            late = args.max_seconds is not None and self.world.tell(self._pace.seconds >= args.max_seconds)
+            with self._pace.left_out():
+                ended = self._finish(late or update == self.total_updates, play)
             if self._records:
                 may_stop = args.stop_at_success <= 1 and self.envs[0].has_success
                 total = self.total_updates * self.steps
-                self._records.progress(self.step, total, time.time() - start, ended, may_stop)
+                self._records.progress(self.step, total, self._pace.seconds, ended, may_stop)
             if ended:
                 break
         if self._records:
@@ -256,50 +264,31 @@ class Run(AbstractContextManager):
         the times of a step's parts. Charts on the device are read for a record only: the host waits for them."""
         if not self.due:
             return
-        self._milestones.look(self.step, self._all_seconds())
+        self._milestones.look(self.step, self._pace.all_seconds)
         losses = self.losses.read(self.world)
         infos = self.world.gather([env.read_infos() for env in self.envs])
-        for name, seconds in self.clock.seconds.items():
-            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
-        optimizer_steps = self._parts.optimizer_steps()
+        self._pace.add_parts(self.clock.seconds)
         if self._records:
             metrics = losses | {name: part / self.steps_of_each for name, part in self.clock.seconds.items()}
-            seconds = time.time() - self._logged_at
-            metrics["charts/seconds"] = self._all_seconds()
-            metrics["charts/SPS"] = (self.step - self._begun) / (time.time() - self._begun_at)
-            metrics["charts/SPS_learner"] = (self.step - self._logged) / seconds
-            metrics["charts/eval_share"] = self._evaluator.budget.taken
-            metrics["charts/updates_per_s"] = (optimizer_steps - self._optimizer_steps) / seconds
+            metrics |= self._pace.charts(self.step) | {"charts/eval_share": self._evaluator.budget.taken}
             merged = merge_infos(list(itertools.chain(*infos)))
             read = {name: float(value) for name, value in charts.items()}
             self._records.record(self.step, metrics | read | merged)
             self._watches.look(self.step, merged)
             if SUCCESS in merged:
                 self._evaluator.count(merged[SUCCESS], merged["env/episodes"])
-        self._logged, self._logged_at, self._optimizer_steps = self.step, time.time(), optimizer_steps
-
-    def _all_seconds(self) -> float:
-        """Seconds of training of all starts of the run; what was lost in a kill counts no more."""
-        return self._seconds_before + time.time() - self._begun_at
+        self._pace.end_record(self.step)
 
     def _status(self) -> dict[str, float]:
         """The newest figures of the run, for those who watch; seconds since its start and, at most, to its end."""
         figures: dict[str, float] = {"step": self.counters["global_step"]}
         if self._records:
-            total, seconds = self.total_updates * self.steps, time.time() - self._begun_at
+            total, seconds = self.total_updates * self.steps, self._pace.seconds
             left = self._records.seconds_left(self.counters["global_step"], total, seconds)
             if self.args.max_seconds is not None:
                 left = min(left, max(0.0, self.args.max_seconds - seconds))
             figures |= {"total": total, "elapsed": seconds, "left": left, **self._records.last}
         return figures
-
-    def _manifest(self) -> dict[str, Any]:
-        """The description of the run: its trainer, its flags, its machine and versions."""
-        device = self.args.device
-        name = torch.cuda.get_device_name(device) if device.startswith("cuda") else cpu_name()
-        facts = {"exp_name": self.exp_name, "git_sha": git_sha(), "device": device, "device_name": name}
-        facts |= {"processes": self.world.size, "versions": versions(), **({NOTE: self._note} if self._note else {})}
-        return facts | {"config": flags_to_save(self.args, self.run_dir)}
 
     def _refuse_ended(self, begun: int) -> None:
         """Raises: ConfigError if the resumed run has already ended."""
@@ -314,7 +303,7 @@ class Run(AbstractContextManager):
 
     def _finish(self, last: bool, play: PolicyMaker) -> bool:
         """Evaluation, pictures and checkpoint that are due after an update; True if the run ends with it."""
-        args, began, every = self.args, time.time(), self.args.eval_every_steps
+        args, every = self.args, self.args.eval_every_steps
         self._film_due |= self._due(args.media_every)
         saves = self._due(args.checkpoint_every or every or NEVER)
         if last or (self.due if every is None else self._due(every)):
@@ -336,7 +325,6 @@ class Run(AbstractContextManager):
         if last or saves:
             self._save()
             self._saved_at = time.time()
-        self._logged_at += time.time() - began  # the learner's speed is without all this
         return last
 
     def _evaluate(self, last: bool, play: PolicyMaker) -> dict[str, float]:
@@ -362,22 +350,22 @@ class Run(AbstractContextManager):
             record_coverage(self._records, self.step, list(itertools.chain(*visits)))
             state = {"exp_name": self.exp_name, "counters": self.counters, "env_config": self.envs[0].config}
             state |= {"args": flags_to_save(self.args, self.run_dir), "processes": processes}
-            state |= {"seconds": self._all_seconds()}
+            state |= {"seconds": self._pace.all_seconds}
             state |= {name: part.state_dict() for name, part in self._parts.shared.items()}
             state |= {NOTE: self._note} if self._note else {}
             save_checkpoint(self.run_dir / CHECKPOINT, state, self.args.keep_checkpoints)
 
     def _report(self, records: RunLog) -> None:
         """The last record, and the run's result in words."""
-        args, random = self.args, self._evaluator.of_random()
-        seconds = time.time() - self._begun_at
+        args, random, pace = self.args, self._evaluator.of_random(), self._pace
+        seconds = pace.seconds
         shown = [name for name in random if name in ("success_rate", "return") or name.startswith(PREFIX)]
         records.record(self.step, {f"eval/random_{name}": random[name] for name in shown})
         advise(met_by_chance(random.get("success_rate", 0.0), self.envs[0].has_goal))
         twice = f"until two evaluations in a row reached --stop-at-success {args.stop_at_success}"
         through = "all of --total-env-steps" if self.step >= args.total_env_steps else "for --max-seconds"
         why = twice if self.counters["passed"] >= 2 else through
-        speed = f"{(self.step - self._begun) / seconds:,.0f} a second, evaluations {self._evaluator.budget.taken:.1%}"
+        speed = f"{pace.steps_per_second(self.step):,.0f} a second, evaluations {self._evaluator.budget.taken:.1%}"
         trained = f"{self.step:,} steps in {seconds:.0f} s ({speed} of the time), {why}"
         of_each = self.step // (sum(env.num_envs for env in self.envs) * self.world.size)
-        print(report(self.run_dir, self.result, random, records.last, self.seconds, trained, of_each))
+        print(report(self.run_dir, self.result, random, records.last, pace.parts, trained, of_each))

@@ -17,10 +17,12 @@ import torch
 
 from gbxcule_puffer.errors import StorageError
 from gbxcule_puffer.files import open_append, read_bytes, write_bytes, write_json
+from gbxcule_puffer.provenance import cpu_name, git_sha, versions
 from gbxcule_puffer.tasks.task import PREFIX
 from gbxcule_puffer.trainers.boards.tensorboard import TensorBoard
 from gbxcule_puffer.trainers.boards.tracking import Tracking
-from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, RUN
+from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
+from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, NOTE, RUN
 
 REMEDY = "make room and go on with --resume"
 LIMIT = 2**28  # bytes of metrics.jsonl
@@ -49,6 +51,16 @@ def merge_infos(infos: Sequence[Mapping[str, float]]) -> dict[str, float]:
         total = sum(value * weight for value, weight in zip(values, weights, strict=True))
         merged[TAGS.get(name, f"env/{name}")] = total if name in COUNTS else total / sum(weights)
     return merged
+
+
+def manifest_of(args: RunFlags, exp_name: str, run_dir: Path, processes: int, note: object) -> dict[str, Any]:
+    """The description of a run: its trainer, its flags, its machine and versions; note: of its --task, if it has
+    one."""
+    device = args.device
+    name = torch.cuda.get_device_name(device) if device.startswith("cuda") else cpu_name()
+    facts = {"exp_name": exp_name, "git_sha": git_sha(), "device": device, "device_name": name}
+    facts |= {"processes": processes, "versions": versions(), **({NOTE: note} if note else {})}
+    return facts | {"config": flags_to_save(args, run_dir)}
 
 
 class RunLog:
