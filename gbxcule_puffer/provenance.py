@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import subprocess
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,14 @@ def git_sha() -> str:
     """The commit, with `-dirty` if the tree differs from it; without a repository, $GBXCULE_GIT_SHA."""
     if given := os.environ.get(GIT_SHA_VARIABLE):
         return given
-    if CLONE is None:  # a wheel is identified by its version; a repository around it would be another project's
-        return "unknown"
-    options: dict[str, Any] = {"cwd": CLONE, "text": True, "stderr": subprocess.DEVNULL}
+    # A wheel is identified by its version; a repository around it would be another project's.
+    return "unknown" if CLONE is None else _sha_of(CLONE)
+
+
+@cache
+def _sha_of(clone: Path) -> str:
+    """The commit when it is first asked for: what a process has imported stays as it was."""
+    options: dict[str, Any] = {"cwd": clone, "text": True, "stderr": subprocess.DEVNULL}
     try:
         sha = subprocess.check_output(["git", "rev-parse", "HEAD"], **options)
         status = subprocess.check_output(["git", "status", "--porcelain"], **options)
