@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 ARGS ?=
 # Idle threads of torch sleep instead of spinning: on a busy machine training and tests are several times faster.
 export OMP_WAIT_POLICY ?= PASSIVE
+# Tests start some hundred processes: each would compile all files of the package again, for half a second.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup train test test-long test-quick test-fast test-newest test-gpu docs lint type roms fuzz fuzz-files fuzz-memory bench bench-cpu bench-gpu puffer wheel size clean

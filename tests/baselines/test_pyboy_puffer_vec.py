@@ -25,9 +25,9 @@ from gbxcule_puffer.errors import ActionError, ConfigError, DeviceError, GoalErr
 from tests.support.browser import PATIENCE
 from tests.support.envs import NUM_ACTIONS, Task, host, make_test_task, random_actions
 
-STEPS = 120
+STEPS = 60
 NUM_ENVS = 4
-STICKY = {"sticky_actions": 0.25, "start_waits": 2, "max_steps": 48, "k_consecutive": 1, "log_interval": 50}
+STICKY = {"sticky_actions": 0.25, "start_waits": 2, "max_steps": 29, "k_consecutive": 1, "log_interval": 30}
 History = dict[str, np.ndarray]
 
 
@@ -38,7 +38,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
 
 @pytest.fixture(scope="module")
 def actions() -> np.ndarray:
-    return random_actions(STEPS, NUM_ENVS)
+    return random_actions(STEPS, NUM_ENVS, seed=3)  # of which one reaches the goal
 
 
 @pytest.fixture(scope="module")
@@ -130,18 +130,18 @@ def test_equals_gbxcule(name: str, options: dict, task: Task, actions: np.ndarra
 
 
 def test_a_saved_state_continues_in_other_processes(task: Task, tmp_path: Path) -> None:
-    rows = torch.from_numpy(random_actions(40, NUM_ENVS))
+    rows = torch.from_numpy(random_actions(24, NUM_ENVS))
     make = env_creator("pyboy_puffer_vec")
     options = {**task.kwargs, "max_steps": 9, "log_interval": 4, "num_workers": 2, "io": "torch"}
     first, second = (make(num_envs=NUM_ENVS, **options) for _ in range(2))
     try:
         first.reset(seed=1)
-        for row in rows[:15]:
+        for row in rows[:11]:
             first.step(row)
         torch.save(first.state_dict(), tmp_path / "state.pt")
         second.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
         assert torch.equal(first.observations, second.observations)
-        for row in rows[15:]:
+        for row in rows[11:]:
             for one, other in zip(first.step(row), second.step(row), strict=True):
                 assert one == other if isinstance(one, list) else torch.equal(one, other)
     finally:

@@ -134,8 +134,10 @@ def search(roms: PiecesOfRoms, steps: int, fault: Fault | None = None) -> tuple[
     difference."""
     found, instructions = dict[str, str](), 0
     for index, cartridge in enumerate(roms.cartridges):
+        if fault and found:
+            break
         pieces = roms.pieces(index, fault)
-        for frames, release in SCHEDULES if pieces is not None and not (fault and found) else ():
+        for frames, release in SCHEDULES if pieces is not None else ():
             native, interpreted = plain(cartridge, frames, release, True), plain(cartridge, frames, release)
             assert native.native is not None and pieces is not None
             native.native.take(pieces)

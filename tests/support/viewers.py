@@ -54,7 +54,12 @@ def whole_picture(header: dict[str, Any], payload: bytes) -> np.ndarray | None:
     if not header["whole"]:
         return None
     end = len(payload) - header["cells"]
-    data = bytearray(payload[end - header["whole"] : end])
-    if header["whole_colors"]:
+    return picture_of(payload[end - header["whole"] : end], header["whole_colors"])
+
+
+def picture_of(data: bytes | None, in_color: bool) -> np.ndarray:
+    """A whole picture (144, 160) as the page gets it: shades, or colours as uint16."""
+    assert data is not None
+    if in_color:
         return np.frombuffer(data, "<u2").reshape(WHOLE)
-    return unpack(torch.frombuffer(data, dtype=torch.uint8).reshape(144, 40)).numpy()
+    return unpack(torch.frombuffer(bytearray(data), dtype=torch.uint8).reshape(144, 40)).numpy()

@@ -32,7 +32,8 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_planted_fault_is_found(name: str) -> None:
-    assert any(compare(seed, True, 200, (FAULTS[name],)) for seed in range(12))
+    """By one of twelve seeds. The last ones differ early; the first take up to a second each."""
+    assert any(compare(seed, True, 200, (FAULTS[name],)) for seed in reversed(range(12)))
 
 
 def one_by_one(register: int, steps: int, is_short: bool) -> int:

@@ -26,6 +26,7 @@ from tests.fuzz.generator import LOGO
 from tests.fuzz.pieces import FAULTS, PiecesOfRoms, cartridges_of, search, traces_of
 
 ROM = ROMS / "homeward.gb"
+FEW_PIECES = ROMS / "micro/joy_diverge_persist.gb"  # which compile in half a second; buttons lead to different code
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +44,7 @@ def name(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def roms() -> PiecesOfRoms:
-    """The pieces of two random ROMs."""
+    """The pieces of two random ROMs, first of the one whose pieces compile sooner."""
     cartridges = cartridges_of([1, 3], "program", "dmg")
     return PiecesOfRoms(cartridges, [traces_of(cartridge) for cartridge in cartridges])
 
@@ -93,7 +94,7 @@ def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch, 
     out; results are equal throughout."""
     monkeypatch.setattr(native, "WORKER", "tests.emulator.pieces.named_worker")
     monkeypatch.setenv("PIECES_TEST_NAME", name)
-    plain, first = Emulator(ROM, 4), Emulator(ROM, 4, native=True)
+    plain, first = Emulator(FEW_PIECES, 4), Emulator(FEW_PIECES, 4, native=True)
     buttons = torch.tensor([0, 16, 32, 128], dtype=torch.uint8)
     assert first.native is not None and first.native.pieces is None
     for emulator in (plain, first):
@@ -104,7 +105,7 @@ def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch, 
     # Warp generates the source of a kernel to know whether it has changed, which would pause the run for seconds.
     with monkeypatch.context() as patch:
         patch.setattr("warp._src.context.Module._compile", refuse_to_compile)
-        later, copied = Emulator(ROM, 4, native=True), copy.deepcopy(first)
+        later, copied = Emulator(FEW_PIECES, 4, native=True), copy.deepcopy(first)
         later.load(first.save())
         marked = int((later._code < 0).sum())
         assert marked > 3
@@ -117,7 +118,7 @@ def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch, 
             assert (emulator.state_hash() == plain.state_hash()).all()
         assert int(later.executions(0, begin).sum()) > 0
         assert first.kernel_version == plain.kernel_version
-    contender = make_contender("gbxcule", Workload(ROM, native=True, warmup=2, steps=1, repeat=1), 4, cores=1)
+    contender = make_contender("gbxcule", Workload(FEW_PIECES, native=True, warmup=2, steps=1, repeat=1), 4, cores=1)
     contender.start()
     contender.run(slice(0, 2))
     assert contender.facts()["native"]
@@ -125,7 +126,7 @@ def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch, 
     kept = cache._path_of(name, interpreter.makers())
     sha256 = found_digest(kept)
     cache.keep(name, interpreter.makers(), kept.read_text().partition("\n")[2].replace(sha256, 64 * "0"))
-    changed = Emulator(ROM, 4, native=True).native
+    changed = Emulator(FEW_PIECES, 4, native=True).native
     assert changed is not None and changed.pieces is None  # to be looked for again
 
 
