@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from gbxcule_puffer.lazily import door
+
 if TYPE_CHECKING:
     from gbxcule_puffer.registry import env_creator
 
@@ -15,11 +17,5 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 __version__ = "0.1.0"
 __all__ = ["__version__", "env_creator"]
 
-
-def __getattr__(name: str) -> object:
-    """`env_creator`, imported at its first use, because registry.py imports most of the package."""
-    if name == "env_creator":
-        from gbxcule_puffer.registry import env_creator
-
-        return env_creator
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# registry.py imports most of the package
+__getattr__ = door(__name__, {"env_creator": "registry"})

@@ -18,8 +18,8 @@ PACKAGE = ROOT / "gbxcule_puffer"
 MAX_LINES = 400
 # The rooms from the ground up: a file imports from its own room, those before it, and the files beside all rooms.
 ROOMS = [
-    {"closing", "errors", "commandline", "device", "files", "kernel_objects", "layout", "provenance", "pictures"}
-    | {"progress", "shipped_kernels"},
+    {"closing", "errors", "commandline", "device", "files", "kernel_objects", "layout", "lazily", "provenance"}
+    | {"pictures", "progress", "shipped_kernels"},
     {"emulator"},
     {"tasks"},
     {"env", "toy"},

@@ -1,7 +1,8 @@
 """The emulator: thousands of Game Boys in lockstep, their states, and the cartridges they run."""
 
-import importlib
 from typing import TYPE_CHECKING
+
+from gbxcule_puffer.lazily import door
 
 if TYPE_CHECKING:
     from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
@@ -22,19 +23,15 @@ __all__ = [
     "load_cartridge",
 ]
 FILES = {
-    "ByteTest": "probes.until",
-    "Cartridge": "cartridge",
-    "Emulator": "emulator",
-    "EmulatorLike": "protocol",
-    "PoolLike": "protocol",
-    "Snapshot": "snapshot",
-    "SnapshotPool": "pool",
-    "load_cartridge": "cartridge",
+    "ByteTest": "emulator.probes.until",
+    "Cartridge": "emulator.cartridge",
+    "Emulator": "emulator.emulator",
+    "EmulatorLike": "emulator.protocol",
+    "PoolLike": "emulator.protocol",
+    "Snapshot": "emulator.snapshot",
+    "SnapshotPool": "emulator.pool",
+    "load_cartridge": "emulator.cartridge",
 }
 
-
-def __getattr__(name: str) -> object:
-    """A name of FILES, imported when it is asked for: the tables in this room need neither torch nor Warp."""
-    if name not in FILES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{FILES[name]}"), name)
+# The tables in this room need neither torch nor Warp
+__getattr__ = door(__name__, FILES)

@@ -2,16 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from gbxcule_puffer.lazily import door
+
 if TYPE_CHECKING:
     from gbxcule_puffer.env.env import GBxCuLEEnv
 
 __all__ = ["GBxCuLEEnv"]
-
-
-def __getattr__(name: str) -> object:
-    """GBxCuLEEnv, imported when it is asked for: the toy environment shares files of this room and needs no Warp."""
-    if name != "GBxCuLEEnv":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gbxcule_puffer.env.env import GBxCuLEEnv
-
-    return GBxCuLEEnv
+# The toy environment shares files of this room and needs no Warp
+__getattr__ = door(__name__, {"GBxCuLEEnv": "env.env"})

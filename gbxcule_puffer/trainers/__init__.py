@@ -1,7 +1,8 @@
 """The names that the scripts in cleanrl_style/ share: flags, runs and their parts."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gbxcule_puffer.lazily import door
 
 if TYPE_CHECKING:
     from gbxcule_puffer.commandline import flag
@@ -42,9 +43,5 @@ FILES = {
     "load_weights": "trainers.checkpoints",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """A name of FILES, imported when it is asked for: --help and the wall's server need few of them."""
-    if name not in FILES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"gbxcule_puffer.{FILES[name]}"), name)
+# --help and the wall's server need few of them
+__getattr__ = door(__name__, FILES)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
-import gc
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -106,7 +104,4 @@ def _keep_freed_memory() -> None:
 
 def exit_code(prog: str, work: Callable[[], None], interrupted: str = RESUMED) -> int:
     """Runs `work` as `errors.exit_code` does; after Ctrl-C it says how to continue."""
-    atexit.register(
-        gc.freeze
-    )  # the interpreter's last garbage collections would visit half a million objects, for a second
     return errors.exit_code(prog, work, interrupted)

@@ -1,7 +1,8 @@
 """A game's memory for a task: bytes and numbers by address or symbol, for all envs at once. Opt-in."""
 
-import importlib
 from typing import TYPE_CHECKING
+
+from gbxcule_puffer.lazily import door
 
 if TYPE_CHECKING:
     from gbxcule_puffer.tasks.ram.bits import bit_count, bits_set
@@ -10,13 +11,15 @@ if TYPE_CHECKING:
     from gbxcule_puffer.tasks.ram.view import Ram, RamWatch
 
 __all__ = ["Number", "Numbers", "Ram", "RamWatch", "Symbols", "bit_count", "bits_set"]
-FILES = {"Ram": "view", "RamWatch": "view", "Symbols": "symbols", "bit_count": "bits", "bits_set": "bits"} | {
-    name: "number" for name in ("Number", "Numbers")
+FILES = {
+    "Number": "tasks.ram.number",
+    "Numbers": "tasks.ram.number",
+    "Ram": "tasks.ram.view",
+    "RamWatch": "tasks.ram.view",
+    "Symbols": "tasks.ram.symbols",
+    "bit_count": "tasks.ram.bits",
+    "bits_set": "tasks.ram.bits",
 }
 
-
-def __getattr__(name: str) -> object:
-    """A name of FILES, imported when it is asked for: addresses and symbols need no torch."""
-    if name not in FILES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{FILES[name]}"), name)
+# Addresses and symbols need no torch
+__getattr__ = door(__name__, FILES)
