@@ -162,7 +162,7 @@ def test_values_of_the_next_forward_are_those_of_its_own(gamma: float) -> None:
     ("codec", "stack_k", "more"),
     [
         ("pokemonred_puffer_v0", 4, []),
-        ("pokemonred_puffer_v1", 1, []),
+        pytest.param("pokemonred_puffer_v1", 1, [], marks=pytest.mark.long),
         ("pokemonred_puffer_v1", 1, ["--reuse-values", "--bf16"]),
     ],
 )

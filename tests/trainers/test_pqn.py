@@ -104,7 +104,10 @@ def test_features_are_normalised() -> None:
     assert one.std() > 0 and torch.allclose(one, other, atol=2e-3 * one.abs().max().item())
 
 
-@pytest.mark.parametrize(("codec", "stack_k"), [("pokemonred_puffer_v0", 4), ("pokemonred_puffer_v1", 1)])
+@pytest.mark.parametrize(
+    ("codec", "stack_k"),
+    [("pokemonred_puffer_v0", 4), pytest.param("pokemonred_puffer_v1", 1, marks=pytest.mark.long)],
+)
 def test_it_learns_the_toy(tmp_path: Path, codec: str, stack_k: int, capsys: pytest.CaptureFixture) -> None:
     flags = [*SIZE, "--action-codec", codec, "--stack-k", str(stack_k), "--run-dir", str(tmp_path / "run")]
     flags += words("--lr 1e-3 --gamma 0.9 --eps-steps 8000 --total-env-steps 20480 --eval-every-steps 4096")

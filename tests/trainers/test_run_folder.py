@@ -140,7 +140,7 @@ def test_nothing_is_written_through_a_link(name: str, tmp_path: Path, capsys: py
     ("flags", "code", "message"),
     [
         ("--run-dir {file}", 2, "run folder {file} is a file"),
-        ("--run-dir {file}/run", 1, "run folder {file}/run cannot be written (Not a directory)"),
+        ("--run-dir {file}/run", 2, "run folder {file}/run cannot be made below a file"),
         ("--run-dir /proc/run", 1, "run folder /proc/run cannot be written"),
         ("--lr 1e39", 2, "--lr 1e+39 is out of float32's range"),
         ("--gamma nan", 2, "--gamma nan must be from 0 to 1"),
