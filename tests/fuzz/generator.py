@@ -160,6 +160,12 @@ def _loops(random: Random, banks: int) -> bytes:
     return _program(random, banks, lambda code: random.weighted(weights)(code))
 
 
+def _polls(random: Random, banks: int) -> bytes:
+    """A program of loops that wait."""
+    weights = {loop_snippets.long_poll: 10, loop_snippets.interrupts: 1, snippets.snippet: 4}
+    return _program(random, banks, lambda code: random.weighted(weights)(code))
+
+
 def _color(random: Random, banks: int) -> bytes:
     """A program for the Game Boy Color."""
 
@@ -275,5 +281,6 @@ def _bytes(random: Random, banks: int) -> bytes:
 
 KINDS = {
     "program": _program, "stream": _stream, "bytes": _bytes, "io-stack": io_stack_program, "banks": _banks,
-    "loops": _loops, "color": _color, "color-scenes": _scenes, "sound": _sound, "color-sound": _color_sound,
+    "loops": _loops, "polls": _polls, "color": _color, "color-scenes": _scenes, "sound": _sound,
+    "color-sound": _color_sound,
 }  # fmt: skip

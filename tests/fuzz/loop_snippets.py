@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from gbxcule_puffer.emulator.loops.codes import counted_loops
 from tests.fuzz.code import Code
-from tests.fuzz.parts import DMA, IE, LCDC, STAT, TAC, TIMA, TMA, VALUES, address, log
+from tests.fuzz.parts import DIV, DMA, IE, IF, LCDC, LY, P1, STAT, TAC, TIMA, TMA, VALUES, address, log
 
 DEC = (0x05, 0x0D, 0x15, 0x1D, 0x25, 0x2D, 0x3D)  # b c d e h l a
 PLACES = (0xC000, 0xC0F8, 0xCFF0, 0xD100, 0xDE00, 0x8000, 0x8FF0, 0x9800, 0x0150, 0x4000, 0x7F80, 0xA000, 0xFE00)
@@ -92,6 +92,45 @@ def vram_copy(code: Code) -> None:
     body = (0xF0, STAT, 0xE6, 0x02, 0x20, 0xFA, *late, *access, 0x05)
     code.emit(*body, 0x20, -len(body) - 2)
     keep(code)
+
+
+def long_poll(code: Code) -> None:
+    """A loop that waits for the LCD, a button or VBlank, and whose rounds do more, mostly what changes nothing."""
+    random = code.random
+    if random.chance(0.4):
+        interrupts(code)
+    code.store(LCDC, random.choice((0x91, 0x91, 0x93, 0xE3)))
+    register = random.choice((LY, LY, STAT, P1, P1, DIV, TIMA, IF, 0xA0))
+    code.word(0x21, 0xFF00 | register)  # hl
+    code.word(0x11, random.choice((0xC300, 0xC300, 0x8000, 0x9800, 0xFE00, 0xA000)))  # de
+    body = Code(random, 0)
+    for _ in range(random.integer(0, 6)):
+        body.emit(*_part_of_poll(code))
+    load = (0x7E,) if register == LY and random.chance(0.7) else (0xF0, LY)  # ld a,[hl] or ldh a,[LY]
+    exits = {  # what ends the round, and the jump back
+        (*load, 0xFE, random.integer(0, 153), 0x20): 5,
+        (*load, 0xE6, random.choice((0x07, 0x10, 0x40)), 0x28): 2,
+        (0xF0, STAT, 0xE6, random.choice((1, 2, 3)), random.choice((0x20, 0x28))): 2,
+        (0x3E, random.choice((0x10, 0x20)), 0xE0, P1, 0xF0, P1, 0x2F, 0xE6, 0x0F, 0x28): 4,
+        (0xF0, IF, 0xE6, 0x01, 0x28): 1,
+        (0x1A, 0x3C, 0x12, 0xE6, 0x1F, 0x20): 0.3,  # of the byte at DE: ld a,[de]; inc a; ld [de],a; and 1F
+    }
+    body.emit(*random.weighted(exits))
+    body.emit(-len(body.data) - 1)
+    code.data += body.data
+    keep(code)
+
+
+def _part_of_poll(code: Code) -> tuple[int, ...]:
+    """Instructions of a round: reads, writes of what is there already; seldom something that changes."""
+    random = code.random
+    register = random.choice((LY, STAT, P1, P1, 0x42, DIV, IF, 0xA0))
+    row = random.choice((0x10, 0x20, 0x30))
+    quiet = ((0xF0, register), (0xBE,), (0xCB, 0x46), (0xE5, 0xE1), (0xF5, 0xF1), (0x00,), (0x1A, 0x12), (0x7E,),
+             (0x3E, row, 0xE0, P1), (0x3E, 0x55, 0xEA, 0x80, 0xC3), (0xFA, 0x80, 0xC3, 0xEA, 0x81, 0xC3),
+             (0xE0, 0xA1), (0x79, 0xA7), (0x18, 0x00), (0x0E, row, 0x79, 0xE0, P1))  # fmt: skip
+    loud = ((0x0C,), (0x34,), (0x13,), (0x27,), (0xF3,), (0xE0, 0x42), (0x3E, 0x91, 0xE0, LCDC), (0x7B, 0x12, 0x1C))
+    return random.choice(quiet if random.chance(0.9) else loud)
 
 
 def keep(code: Code) -> None:

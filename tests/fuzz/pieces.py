@@ -48,7 +48,7 @@ FAULTS: dict[str, Fault] = {
     "flags are lost": ("c.f = f;", ""),
     "DI is lost": ("c.ime = ime;", ""),
     "the last instruction's time is lost": ("c.previous = c.now - last;", ""),
-    "... before an access": ("c.previous = now - last;", ""),
+    "... before an access": ("x.c.previous = now - last;", ""),
     "pieces run during an OAM DMA": ("c.ei_delay | c.dma_active", "c.ei_delay"),
     "pieces run after EI": ("c.ei_delay | c.dma_active", "c.dma_active"),
     "the end of a batch is not noticed": ("c.next_event == x.event && ", ""),
@@ -57,6 +57,15 @@ FAULTS: dict[str, Fault] = {
     "STAT and LY do not change in a batch": ("at >= c.lcd_target || ", ""),
     "STAT does not keep the time": ("c.lcd_last = at;", ""),
     "a loop is skipped after an event": ("if (left <= 0) goto done;", ""),
+    "a round is skipped although A changed": ("h.a == a && ", ""),
+    "... F": ("h.f == f && ", ""),
+    "... BC": ("h.bc == bc", "true"),
+    "... DE": ("h.de == de", "true"),
+    "... memory": ("x.changed |= at ^ (byte)value;", ""),
+    "... P1": (" && x.c.p1 == p1", ""),
+    "rounds are skipped over an event": (": left - 1) / round", ": left + 4 * round) / round"),
+    "... over a change of the LCD": ("x.polled && until_lcd < left - 1", "false"),
+    "... although an access could change something": ("    x.changed = 1;", ""),
     "RETI does not end a batch": ("(c.interrupt_flag & c.interrupt_enable & 31) != 0", "false"),
 }
 COLOR_FAULTS: dict[str, Fault] = {
@@ -67,7 +76,7 @@ COLOR_FAULTS: dict[str, Fault] = {
 }
 SCHEDULES = ((24, 8), (3, 1), (1, 1))  # frames of a step, and of them with the buttons held
 ENVS = 8
-KINDS = {"dmg": (None, "banks", None, "loops", "io-stack"), "cgb": ("color", "color-scenes", None)}
+KINDS = {"dmg": (None, "banks", "polls", "loops", "io-stack"), "cgb": ("color", "color-scenes", None)}
 """Of the ROMs of seeds, by the model; None: by the seed."""
 
 

@@ -6,15 +6,21 @@ typedef int Read(void* m, Cpu* c, int address, int t, int lookahead);
 typedef void Write(void* m, Cpu* c, int address, int value, int t, int lookahead);
 typedef void AtMark(void* m, Cpu* c, int index);
 
+// The registers where a loop began a round; pc < 0: none has
+struct Head {
+    int pc, a, f, sp, ime, bc, de, hl, left, executed;
+};
 // A call of the interpreter. event: the next one; rom_high: as the code in a group has it; plain: for each kind of
-// access eight bits, one for each 8 KiB; 0 where the code has to be left after the instruction
+// access eight bits, one for each 8 KiB; 0 where the code has to be left after the instruction; changed: not 0 after
+// anything that could make the next round of the loop at `head` another one; polled: LY or STAT was read in this round
 struct Frame {
     Cpu& c;
     void* m;
     Read* read;
     Write* write;
     AtMark* at_mark;
-    int event, rom_high, plain;
+    int event, rom_high, plain, changed, polled;
+    Head head;
 };
 
 static inline void find_plain(Frame& x) {
@@ -26,35 +32,47 @@ static inline void find_plain(Frame& x) {
     const int plain = 0x1F | ram | (0x0F | vram | ram) << 8 | (written | ram) << 16 | ((vram & written) | ram) << 24;
     x.plain = stays && (c.ei_delay | c.dma_active | c.rom_low) == 0 ? plain : 0;
 }
-// Accesses by the interpreter's bus; cold, so that the compiler keeps registers for plain accesses
-static inline void begin_access(Cpu& c, int now, int last) { c.now = now; c.previous = now - last; }
+static inline void begin_access(Frame& x, int now, int last) {
+    x.c.now = now;
+    x.c.previous = now - last;
+    x.changed = 1;
+}
+// STAT or LY, on a DMG: ppu.advance, where no change of the LCD is due
+static inline bool is_settled(Frame& x, int at) {
+    Cpu& c = x.c;
+    if (HAS_COLOR || at >= c.lcd_target || at < c.lcd_zero || c.stat_mode_hidden != 0) return false;
+    c.lcd_last = at;
+    x.polled = 1;
+    return true;
+}
+// Accesses by the interpreter's bus; cold, so that the compiler keeps registers for plain accesses.
 // now: when the instruction begins; last: T-cycles of the one before; t: of the access, after now
 static __attribute__((noinline, cold)) int read(Frame& x, int address, int now, int last, int t, int lookahead) {
-    begin_access(x.c, now, last);
+    if (address == P1) return x.c.p1;
+    if ((address == STAT || address == LY) && is_settled(x, now + t + lookahead))
+        return address == LY ? x.c.ly : x.c.stat;
+    begin_access(x, now, last);
     const int value = x.read(x.m, &x.c, address, now + t, lookahead);
     find_plain(x);
     return value;
 }
-// The same of STAT and LY, on a DMG: ppu.advance, where no change of the LCD is due
-static inline int lcd_read(Frame& x, int value, int address, int now, int last, int t, int lookahead) {
-    Cpu& c = x.c;
-    const int at = now + t + lookahead;
-    if (at >= c.lcd_target || at < c.lcd_zero || c.stat_mode_hidden != 0)
-        return read(x, address, now, last, t, lookahead);
-    c.lcd_last = at;
-    return value;
-}
 static __attribute__((noinline)) int stat(Frame& x, int now, int last, int t, int lookahead) {
-    return lcd_read(x, x.c.stat, 0xFF41, now, last, t, lookahead);
+    return is_settled(x, now + t + lookahead) ? x.c.stat : read(x, STAT, now, last, t, lookahead);
 }
 static __attribute__((noinline)) int ly(Frame& x, int now, int last, int t, int lookahead) {
-    return lcd_read(x, x.c.ly, 0xFF44, now, last, t, lookahead);
+    return is_settled(x, now + t + lookahead) ? x.c.ly : read(x, LY, now, last, t, lookahead);
 }
 static __attribute__((noinline, cold)) void write(
     Frame& x, int address, int value, int now, int last, int t, int lookahead) {
-    begin_access(x.c, now, last);
+    const int changed = x.changed, p1 = x.c.p1;
+    begin_access(x, now, last);
     x.write(x.m, &x.c, address, value, now + t, lookahead);
+    if (address == P1 && x.c.p1 == p1) x.changed = changed;
     find_plain(x);
+}
+static inline void store(Frame& x, byte& at, int value) {
+    x.changed |= at ^ (byte)value;
+    at = value;
 }
 
 static inline bool is_high(int address) { return (unsigned)(address - 0xFF80) < 0x7F; }
@@ -84,12 +102,30 @@ skip: {  // rounds of the loop at PC; the next one is executed
     if (mark != LCD_POLL && !(mark > 0 && mark < FIRST_HOOK)) goto done;
     STORE
     c.code = word;
+    const int executed_before = c.executed;
     x.at_mark(x.m, &c, index);
+    x.changed |= c.executed - executed_before;
     LOAD
     find_plain(x);
     plain = x.plain;
     if (plain == 0) goto done;
     number = at;
+    goto enter;
+}
+idle: {  // a round of a loop, at PC, is over: where it has changed nothing, those until the next event are like it
+    Head& h = x.head;
+    const bool is_same = h.pc == pc && h.a == a && h.f == f && h.bc == bc && h.de == de && h.hl == hl && h.sp == sp;
+    if (is_same && h.ime == ime && x.changed == 0) {
+        const int round = h.left - left, until_lcd = c.lcd_target - 1 - c.lcd_last;
+        const int rounds = (x.polled && until_lcd < left - 1 ? until_lcd : left - 1) / round;
+        const int skipped = rounds * (c.executed + executed - h.executed);
+        left -= rounds * round;
+        executed += skipped;
+        c.skipped += skipped;
+        if (x.polled) c.lcd_last += rounds * round;
+    }
+    h = {pc, a, f, sp, ime, bc, de, hl, left, c.executed + executed};
+    x.changed = x.polled = 0;
     goto enter;
 }
 mapped:
@@ -138,7 +174,7 @@ static void run(Cpu& c, const long long* bounds, void* m, Read* read, Write* wri
     c.code = rom[index] | rom[index + 1] << 8 | rom[index + 2] << 16;
     if ((c.ei_delay | c.dma_active | c.rom_low) != 0 || is_elsewhere(c.pc, index)) return;
     const int before = c.executed;
-    Frame x = {c, m, read, write, at_mark, c.next_event, c.rom_high, 0};
+    Frame x = {c, m, read, write, at_mark, c.next_event, c.rom_high, 0, 0, 0, {-1}};
     find_plain(x);
     while (number >= 0) {
 """

@@ -38,7 +38,8 @@ def source(cartridge: Cartridge, traces: Sequence[Trace], loops: np.ndarray) -> 
     ROM index, except those that poll LY or STAT."""
     color, has_plain_ram = cartridge.model == "cgb", OF_CARTRIDGE["has_plain_ram"](cartridge)
     head = HEAD.replace("HAS_PLAIN_RAM", str(int(has_plain_ram)))
-    head = head.replace("IS_FORWARD", "c.lcd_wrapped == 0" if color else "true")
+    head = head.replace("IS_FORWARD", "c.lcd_wrapped == 0" if color else "true").replace("HAS_COLOR", str(int(color)))
+    head = "".join(f"#define {name} {getattr(hw, name)}\n" for name in ("P1", "STAT", "LY")) + head
     begin, end = (text.replace("LOAD", LOAD).replace("STORE", STORE) for text in (BEGIN, END))
     begin = begin.replace("LCD_POLL", str(table.LCD_POLL)).replace("FIRST_HOOK", str(table.FIRST_HOOK))
     struct = "\n".join(
@@ -46,12 +47,13 @@ def source(cartridge: Cartridge, traces: Sequence[Trace], loops: np.ndarray) -> 
     )
     parts = [f"struct Cpu {{\n{struct}\n}};", head, COLOR_SHIFT if color else "", pure_functions()]
     numbers = {trace.begin: number for number, trace in enumerate(traces)}
+    has_idle = any(step.idles for trace in traces for step in trace.steps)
     check, groups = 0, list(_groups(traces))
     for name, group in enumerate(groups):
         parts += [begin.replace("GROUP", f"group_{name}"), "switch (number) {"]
         parts += [*(f"case {number}: goto L{number};" for number in group), "default: goto done;", "}"]
         for number in group:
-            parts += _TraceSource(traces[number], numbers, loops, group, check, color).lines(number)
+            parts += _TraceSource(traces[number], numbers, loops, group, check, color, has_idle).lines(number)
             check += len(traces[number].segments)
         parts.append(end)
     parts.append(RUN)
@@ -84,12 +86,19 @@ def _statements(opcode: int) -> list[ast.stmt]:
 
 class _TraceSource:
     """The source of one trace. numbers: of the traces, by the ROM index of their begins; loops: as in `source`;
-    group: those in the same function; check: the number of its first check."""
+    group: those in the same function; check: the number of its first check; notes: whether its writes note a change."""
 
     def __init__(
-        self, trace: Trace, numbers: dict[int, int], loops: np.ndarray, group: range, check: int, color: bool
+        self,
+        trace: Trace,
+        numbers: dict[int, int],
+        loops: np.ndarray,
+        group: range,
+        check: int,
+        color: bool,
+        notes: bool,
     ) -> None:
-        self._trace, self._numbers, self._loops, self._color = trace, numbers, loops, color
+        self._trace, self._numbers, self._loops, self._color, self._notes = trace, numbers, loops, color, notes
         self._group, self._check = group, check
         self._code = Translator(self._read, self._write)
         self._before, self._step, self._is_checked = self._code.r, trace.steps[0], False
@@ -167,6 +176,8 @@ class _TraceSource:
         number = self._numbers.get(index) if pc < hw.VRAM else None
         if number is not None and (self._loops[index] or (self._step.polls and pc < self._step.pc)):
             return self._leave(r, "skip", number=number)
+        if self._step.idles and pc <= self._step.pc:
+            return self._leave(r, "idle", number=-1 if number is None else number)
         if number is None or number not in self._group:
             return self._leave(r, "done", number=-1 if number is None else number)
         return self._leave(r, f"L{number}")
@@ -196,6 +207,8 @@ class _TraceSource:
 
     def _read(self, address: Value, t: int, lookahead: int) -> Value:
         """Read a byte."""
+        if address.number == hw.P1:
+            return self._code.bind(Value("c.p1", 0xFF))
         text = address.text
         where = f"({text} < 16384 ? rom : {text} < 32768 ? banked : row)[{text}]"
         if self._color:
@@ -213,7 +226,8 @@ class _TraceSource:
 
     def _write(self, address: Value, value: Value, t: int, lookahead: int) -> None:
         """Write a byte."""
-        store = f"{self._at(address)} = {value.text};"
+        at = self._at(address)
+        store = f"store(x, {at}, {value.text});" if self._notes else f"{at} = {value.text};"
         if (is_slow := self._is_slow(WRITE_AHEAD if lookahead else WRITE, address)) is None:
             self._code.lines.append(store)
             return

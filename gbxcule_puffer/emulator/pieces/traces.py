@@ -2,8 +2,8 @@
 
 A trace is a path that the code took often: it follows jumps and calls whose target is known, and at a conditional jump
 the side that was executed more often. It ends before what only the interpreter does (HALT, EI, STOP), before a loop of
-which rounds are skipped, after a write that ends the batch, and at a jump to its own begin. The first round of a loop
-that polls LY or STAT can be a part of it: often that is the only one.
+which rounds are skipped, after a write that ends the batch, after a round of a loop that often changes nothing, and at
+a jump to its own begin. The first round of a loop that polls LY or STAT can be in it: often that is the only one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ LEAST_WEIGHT = 3e-5  # of all instructions, at a trace's begin
 RETURNED = 0.25  # of the executions of code after a call, at least, come from a return that is in no trace
 MOST_OF_TRACE = 48
 MOST_OF_SEGMENT = 4
+LEAST_IDLE = 0.01  # of all instructions, in rounds of a loop that change nothing
 LEAST_OF_ENTRY = 3  # instructions of a trace after one that the interpreter executes
 INTERPRETED = ("halt", "stop", "ei")  # they end a batch, or may
 BRANCHES = ("jump", "jump_relative", "call", "ret", "reti")
@@ -35,7 +36,8 @@ class Step:
     """One instruction of a trace.
 
     index: in the ROM; code: its three bytes, the first one in bits 7-0; follows: the PC at which the trace goes on
-    after it, None where it ends; polls: True for the jump back of a loop that polls LY or STAT.
+    after it, None where it ends; polls: True for the jump back of a loop that polls LY or STAT; idles: of one whose
+    rounds often change nothing.
     """
 
     index: int
@@ -44,6 +46,7 @@ class Step:
     instruction: Instruction
     follows: int | None
     polls: bool = False
+    idles: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,14 @@ class Trace:
 
 class Tracer:
     """Finds the traces of a ROM. executed: how often each instruction was, by ROM index; loops: where loops begin of
-    which rounds are skipped, bool by ROM index; polls: others, that poll LY or STAT."""
+    which rounds are skipped, bool by ROM index; polls: others, that poll LY or STAT; repeated: instructions of rounds
+    that changed nothing, by ROM index of the jump that ends them."""
 
-    def __init__(self, rom: bytes, executed: np.ndarray, loops: np.ndarray, polls: np.ndarray) -> None:
+    def __init__(
+        self, rom: bytes, executed: np.ndarray, loops: np.ndarray, polls: np.ndarray, repeated: np.ndarray
+    ) -> None:
         self.rom, self.executed, self.loops, self.polls = rom, executed, loops, polls
+        self.idle = repeated > LEAST_IDLE * executed.sum()
         self._entries = set[int]()  # after what the interpreter executes
         self.table = isa.expand()
 
@@ -225,9 +232,9 @@ class Tracer:
             seen.add(index)
             follows = self._follows(step, first, shift, returns)
             follows = follows if follows is not None and follows < hw.VRAM else None
-            steps.append(replace(step, follows=follows, polls=self._ends_poll(step)))
+            steps.append(replace(step, follows=follows, polls=self._ends_poll(step), idles=bool(self.idle[index])))
             pc = steps[-1].follows
-            if pc is None or pc == first or self._written(step) in ENDING:
+            if pc is None or pc == first or self._written(step) in ENDING or steps[-1].idles:
                 break
         return Trace(steps) if len(steps) >= (LEAST_OF_ENTRY if begin in self._entries else 1) else None
 

@@ -37,7 +37,8 @@ LEAST_OF_CALL = 3.0  # instructions that a piece executes when it is called: a c
 def find_traces(cartridge: Cartridge, states: Snapshot) -> list[Trace]:
     """The traces of a ROM in what it executes from `states` on."""
     loops, polls = loops_of(cartridge)
-    return Tracer(cartridge.data, profile_of(cartridge, states), loops, polls).find()
+    executed, repeated = profile_of(cartridge, states)
+    return Tracer(cartridge.data, executed, loops, polls, repeated).find()
 
 
 def loops_of(cartridge: Cartridge) -> tuple[np.ndarray, np.ndarray]:
@@ -49,15 +50,16 @@ def loops_of(cartridge: Cartridge) -> tuple[np.ndarray, np.ndarray]:
 
 
 def profile_of(cartridge: Cartridge, states: Snapshot) -> np.ndarray:
-    """Executions of each instruction of the ROM from `states` on with random buttons, int64, by ROM index."""
+    """Executions of each instruction of the ROM from `states` on with random buttons, and those in rounds that changed
+    nothing of the loop that it ends; int64, shape (2, size of the ROM)."""
     emulator = CountingEmulator(cartridge, states.num_envs, screen=_screen_of(states))
     emulator.load(states)
     emulator.counts.zero_()  # what its own start executed
     for row in _buttons(cartridge, states):
         emulator.step(row)
-    executed = emulator.counts[counters.EXECUTED, : len(cartridge.data)].numpy().copy()
+    found = emulator.counts[[counters.EXECUTED, counters.REPEATED], : len(cartridge.data)].numpy()
     emulator.close()
-    return executed
+    return found
 
 
 def checked(cartridge: Cartridge, states: Snapshot, pieces: Pieces) -> Pieces:

@@ -22,6 +22,7 @@ from gbxcule_puffer.emulator.pieces import native
 from gbxcule_puffer.emulator.pieces.worker import checked, compile_pieces, find_traces
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.layout import ROMS
+from tests.emulator.pieces.waits import cartridge_of_waits
 from tests.fuzz.generator import LOGO
 from tests.fuzz.pieces import FAULTS, PiecesOfRoms, cartridges_of, search, traces_of
 
@@ -59,6 +60,35 @@ def test_random_programs_are_equal(roms: PiecesOfRoms) -> None:
 def test_a_planted_fault_is_found(roms: PiecesOfRoms) -> None:
     """Flags that a piece loses."""
     assert search(roms, 24, FAULTS["flags are lost"])[0]
+
+
+@pytest.fixture(scope="module")
+def waits() -> PiecesOfRoms:
+    """The pieces of a ROM of loops that wait."""
+    cartridge = cartridge_of_waits()
+    return PiecesOfRoms([cartridge], [traces_of(cartridge)])
+
+
+def test_rounds_that_change_nothing_are_skipped(waits: PiecesOfRoms) -> None:
+    """All fields, memory and pictures stay equal; the interpreter skips none of these rounds."""
+    assert search(waits, 60)[0] == {}
+    emulators = [Emulator(waits.cartridges[0], 2, native=native) for native in (True, False)]
+    assert emulators[0].native is not None
+    emulators[0].native.take(waits.pieces(0))
+    for emulator in emulators:
+        emulator.step(torch.zeros(2, dtype=torch.uint8))
+    assert int(emulators[0].skipped[0]) > 10_000 > 1_000 > int(emulators[1].skipped[0])
+
+
+FAULTS_OF_ROUNDS = list(FAULTS)[list(FAULTS).index("a round is skipped although A changed") :][:9]
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(each, marks=[pytest.mark.long] * (each != "... memory")) for each in FAULTS_OF_ROUNDS]
+)
+def test_a_round_that_is_skipped_wrongly_is_found(waits: PiecesOfRoms, fault: str) -> None:
+    """Rounds that are not like the one before."""
+    assert search(waits, 120, FAULTS[fault])[0]
 
 
 def test_pieces_that_differ_are_not_kept(roms: PiecesOfRoms) -> None:

@@ -21,13 +21,22 @@ def rom_of(**parts: str) -> bytes:
     return bytes(rom)
 
 
-def find(rom: bytes, counts: dict[int, int], loops: tuple[int, ...] = (), polls: tuple[int, ...] = ()) -> list[Trace]:
-    """The traces of a ROM whose instructions were executed so often."""
+def find(
+    rom: bytes,
+    counts: dict[int, int],
+    loops: tuple[int, ...] = (),
+    polls: tuple[int, ...] = (),
+    repeated: tuple[int, ...] = (),
+) -> list[Trace]:
+    """The traces of a ROM whose instructions were executed so often; repeated: jumps back whose rounds change
+    nothing."""
     executed, are_loops, are_polls = np.zeros(len(rom), np.int64), np.zeros(len(rom), bool), np.zeros(len(rom), bool)
     for index, count in counts.items():
         executed[index] = count
     are_loops[list(loops)], are_polls[list(polls)] = True, True
-    return Tracer(rom, executed, are_loops, are_polls).find()
+    idle = np.zeros(len(rom), np.int64)
+    idle[list(repeated)] = executed.sum()
+    return Tracer(rom, executed, are_loops, are_polls, idle).find()
 
 
 def pcs(trace: Trace) -> list[int]:
@@ -110,6 +119,16 @@ def test_it_goes_through_a_poll() -> None:
     assert [step.pc for step in trace.steps if step.polls] == [0x155]
 
 
+def test_it_ends_after_a_round_that_changes_nothing() -> None:
+    """`ldh a,[P1] / inc b / cpl / and f / jr z`: a trace from its middle on ends at the jump, too."""
+    rom = rom_of(at_0140="18 0f", at_0150="f0 00 04 2f e6 0f 28 f8 05 76")
+    counts = {0x140: 9, **dict.fromkeys((0x150, 0x152, 0x153, 0x154, 0x156), 90), 0x158: 9}
+    assert all(pcs(trace)[-1] != 0x156 for trace in find(rom, counts) if trace.begin == 0x152)
+    traces = {trace.begin: trace for trace in find(rom, counts, repeated=(0x156,))}
+    assert pcs(traces[0x150]) == [0x150, 0x152, 0x153, 0x154, 0x156]
+    assert traces[0x150].steps[-1].idles and not traces[0x150].steps[0].idles
+
+
 def test_it_goes_on_in_the_bank_that_was_executed_most() -> None:
     """At a jump from bank 0 into the switchable bank."""
     rom = rom_of(at_0140="18 0e", at_0150="04 05 c3 00 40", at_4000="0c 0d 14 76") + bytes(SIZE)
@@ -121,7 +140,7 @@ def test_it_goes_on_in_the_bank_that_was_executed_most() -> None:
 def test_their_number_and_length_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A ROM that is executed everywhere still compiles in bounded time."""
     executed = np.where(np.arange(SIZE) < 8_000, 5, 0)
-    tracer = Tracer(bytes([0x3C]) * SIZE, executed, np.zeros(SIZE, bool), np.zeros(SIZE, bool))
+    tracer = Tracer(bytes([0x3C]) * SIZE, executed, np.zeros(SIZE, bool), np.zeros(SIZE, bool), np.zeros(SIZE))
     monkeypatch.setattr(tracer, "_heads", lambda: (np.ones(SIZE, bool), np.zeros(SIZE, bool)))
     traces = tracer.find()
     assert max(len(trace.steps) for trace in traces) <= traces_module.MOST_OF_TRACE
