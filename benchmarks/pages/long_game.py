@@ -1,6 +1,6 @@
 """The table of docs/long-games.md and its picture of milestones over steps, from records of training.long_game.
 
-python -m benchmarks.pages.long_game benchmarks/results/h200/long_game_parts.json --out docs/images/long_game.png
+python -m benchmarks.pages.long_game RECORD.json --out PICTURE.png
 """
 
 from __future__ import annotations
