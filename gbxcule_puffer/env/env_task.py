@@ -60,8 +60,6 @@ class EnvTask:
         }
         self.stages = open_stages(cartridge, self.config, self.layout.kind.screen_shape, options)
         check_curriculum(options.curriculum, len(self.stages), options.archive_slots)
-        if options.archive_best is not None and not options.archive_slots:
-            raise ConfigError("archive_best is about saved states: give archive_slots, such as 4096")
 
 
 def counts_visits(options: EnvOptions) -> bool:

@@ -71,8 +71,6 @@ class Episodes:
         follows = self.tasks.followed(task.task) if follows_milestones(options) else None
         self.curriculum = Curriculum(emulator, task.stages, self.score, t, self.visits, self.random, options, follows)
         self.milestones = self.tasks.milestones = self.curriculum.milestones
-        if options.archive_best is not None and self.curriculum.archive is not None:
-            self.curriculum.archive.prefer(self.tasks.value(task.task, options.archive_best))
         if self.visits is not None and self.milestones is not None and has_milestones(options.visit_key):
             self.visits.follow(self.milestones.held)
         self.coverage = None

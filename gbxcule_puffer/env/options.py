@@ -137,9 +137,6 @@ class EnvOptions:
     archive_behind: float = option(
         1.0, "factor by which each milestone that a saved state is behind the furthest one lowers its chance (below 1: "
         "needs milestones)", EXPLORATION, least=2**-8, most=1)
-    archive_best: str | None = option(
-        None, "statistic of the game, such as levels: of a cell the state stays in which it is largest (default: the "
-        "first state)", EXPLORATION)
     milestone_slots: int = option(
         0, "states kept of each milestone of the game, in which later episodes may start", EXPLORATION, least=0,
         most=1_024)

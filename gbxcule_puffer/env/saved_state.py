@@ -36,7 +36,6 @@ RANGES: dict[str, tuple[float, float | str]] = {
     "progress_interval": (0, MOST_COUNT),
     "progress_weights": (1, 2**17),
     "archive_coarse_keys": (-(2**63), 2**63 - 1),
-    "archive_worth": (-MOST_SUM, MOST_SUM),
     "spare_filled": (0, 1),
     "archive_forgotten": (0, MOST_COUNT),
     "milestone_held": (0, 1),

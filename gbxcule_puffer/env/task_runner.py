@@ -217,7 +217,6 @@ class TaskRunners:
         self._may_fail = False  # a Task has given `failure`, and may leave it out in the next step
         self.may_succeed = False  # a Task has given `terminal`
         self.milestones: Milestones | None = None  # which may cut episodes off, too
-        self._valued: TaskRunner | None = None  # a statistic of it is written to `value` in each step
 
     def followed(self, task: Task | None) -> tuple[Sequence[str], Callable[[], torch.Tensor]]:
         """The milestones of a Task of the env, and the function that says which of them hold.
@@ -231,23 +230,6 @@ class TaskRunners:
             "milestone_slots, milestone_steps, swarm_steps and archive_behind need milestones: give a game whose "
             "game.toml has [milestones] (--game), or a Task with `milestones` and `holds`"
         )
-
-    def value(self, task: Task | None, name: str) -> torch.Tensor:
-        """(num_envs,) float64, to which each step writes this statistic of a Task of the env; an unknown name is found
-        in the first step.
-
-        Raises: ConfigError for an env without a Task.
-        """
-        self._valued = next((runner for runner in self.runners if runner.task is task), None)
-        if self._valued is None:
-            raise ConfigError(
-                f"archive_best {name!r:.60} is a statistic of a game or a Task: give one (--game, --task)"
-            )
-        self._value, self._value_name = (
-            torch.zeros(len(self.ended), dtype=torch.float64, device=self.ended.device),
-            name,
-        )
-        return self._value
 
     def block(self, actions: Sequence[str], blocked: torch.Tensor) -> None:
         """Writes which of the `actions` the Tasks block now into `blocked`, (num_envs, actions) bool."""
@@ -276,8 +258,6 @@ class TaskRunners:
                 terminal.logical_or_(result.terminal)
             if result.truncation is not None:
                 truncation.logical_or_(result.truncation)
-            if runner is self._valued:
-                self._note(result.statistics)
             results.append(result)
         if self.milestones is not None:
             truncation.logical_or_(self.milestones.ends())
@@ -297,15 +277,6 @@ class TaskRunners:
             runner.count(result.statistics, self.ended, some)
         if self.scale != 1:
             self.rewards.mul_(self.scale)
-
-    def _note(self, statistics: Mapping[str, torch.Tensor]) -> None:
-        """Writes the statistic that `value` was asked for."""
-        if self._value_name not in statistics:
-            names = ", ".join(statistics) or "none"
-            raise ConfigError(
-                f"archive_best {self._value_name!r:.60} is not a statistic: give one of the game's ({names})"
-            )
-        self._value.copy_(statistics[self._value_name])
 
     def observe(self, picture: torch.Tensor, out: Mapping[str, torch.Tensor]) -> None:
         """Writes the Tasks' observations into the tensors of `out` that have their names."""

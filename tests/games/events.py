@@ -21,7 +21,6 @@ def write_events(folder: Path) -> Path:
         '[start]\nactions = ["NOOP:30", "START", "NOOP", "A", "NOOP", "A", "NOOP", "A", "NOOP"]\n'
         '[env]\nmax_steps = 12\naction_codec = "NOOP,A"\nframes_per_step = 4\nrelease_after_frames = 2\n'
         'position = "wCurMap, wYCoord, wXCoord"\n'
-        f'[reward]\nevents = "delta(bits(wEventFlags))"\n[statistics]\nwalked = "wYCoord + wXCoord"\n'
-        f"[milestones]\n{milestones}\n"
+        f'[reward]\nevents = "delta(bits(wEventFlags))"\n[milestones]\n{milestones}\n'
     )
     return folder

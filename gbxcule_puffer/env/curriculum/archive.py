@@ -18,7 +18,6 @@ from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import ARCHIVE_COIN, ARCHIVE_SLOT, RANGE, CounterRandom, Seed
 
 CHUNK = wp.constant(64)  # slots per partial sum
-WORTHLESS = -1e30
 WINDOW = wp.constant(16)
 """Episodes of a slot that its chance is judged by: when there are more, half of them are forgotten, but not before one
 of them has succeeded. So what never succeeds is tried less and less, and what begins to succeed soon counts."""
@@ -35,7 +34,6 @@ class Offers:
     distance: wp.array(dtype=wp.float32)
     began: wp.array(dtype=wp.int32)  # the pool's slot that its episode began at
     height: wp.array(dtype=wp.int64)  # milestones that it has reached
-    worth: wp.array(dtype=wp.float64)  # the statistic archive_best, WORTHLESS where its episode has ended
     replaced: wp.array(dtype=wp.bool)  # set where that slot gets another state
     admitted: wp.array(dtype=wp.bool)  # set for the envs that get a slot
     slots: wp.array(dtype=wp.int32)  # set to the pool's slot of each env's cell
@@ -49,7 +47,6 @@ class Slots:
     coarse_keys: wp.array(dtype=wp.int64)
     filled: wp.array(dtype=wp.bool)
     height: wp.array(dtype=wp.int64)  # milestones that the state has reached, -1 for an empty slot
-    worth: wp.array(dtype=wp.float64)  # the state's
     forgotten: wp.array2d(dtype=wp.int64)  # episodes and successes that no longer count
     first: int  # of them in the pool
     stage: wp.array(dtype=wp.int64)  # of all of the pool's slots, as the next two (curriculum/starts.py)
@@ -65,13 +62,10 @@ def slot_of(key: wp.int64, size: int) -> int:
 
 @wp.kernel(enable_backward=False)
 def kernel_claim(offers: Offers, slots: Slots):
-    """Of the envs that want a slot the one with the lowest number gets it, if it is not behind the slot's state; an env
-    also wants that of its own cell, if its worth is larger than the state's. dim = envs."""
+    """Of the envs that want a slot the one with the lowest number gets it, if it is not behind the slot's state; dim =
+    envs."""
     env = wp.tid()
     slot = slot_of(offers.key[env], slots.winner.shape[0])
-    own = slots.filled[slot] and slots.coarse_keys[slot] == offers.coarse_key[env]
-    if own and offers.worth[env] > slots.worth[slot]:
-        offers.wanted[env] = True
     if offers.wanted[env] and offers.height[env] >= slots.height[slot]:
         wp.atomic_min(slots.winner, slot, env)
 
@@ -90,7 +84,6 @@ def kernel_admit(offers: Offers, slots: Slots):
     offers.slots[env] = slots.first + slot
     if won:
         slots.coarse_keys[slot] = offers.coarse_key[env]
-        slots.worth[slot] = offers.worth[env]
         slots.filled[slot] = True
         slots.stage[slots.first + slot] = offers.stage[env]
         slots.distance[slots.first + slot] = offers.distance[env]
@@ -161,8 +154,8 @@ class Archive:
     A `share` of the episodes begins there, more often at rarely visited cells (with the key pixels: at rarely visited
     coarse cells). With `by_chance` also more often at slots whose last episodes sometimes succeeded and sometimes
     failed. A slot's state is not replaced by one that has reached fewer of the milestones that the archive `follows`,
-    and its chance is multiplied by a factor for each milestone by which it is behind the furthest state. With what it
-    `prefers`, a state is also replaced by one of the same cell of which that is larger. Allocates only here and there.
+    and its chance is multiplied by a factor for each milestone by which it is behind the furthest state. Allocates only
+    here and there.
 
     filled (size,) bool: the slots that have a state; admitted (num_envs,) bool, slots (num_envs,) int32: the envs whose
     state the last `offer` took, and where.
@@ -194,19 +187,17 @@ class Archive:
         self._some = torch.zeros(1, dtype=torch.bool, device=device)
         self.slots, self._sampled = (torch.zeros(n, dtype=torch.int32, device=device) for _ in range(2))
         self._height, self._slot_height = (torch.zeros(size, dtype=torch.int64, device=device) for size in (n, size))
-        self._worth, self._slot_worth = (torch.zeros(size, dtype=torch.float64, device=device) for size in (n, size))
         self._milestones: Milestones | None = None
-        self._best: torch.Tensor | None = None
         self._launch = Launcher(device)
         self._offer = fill(
             Offers(), key=visits.key, coarse_key=visits.coarse.key, wanted=self._wanted, stage=envs.stage,
-            distance=envs.previous, began=envs.slots, height=self._height, worth=self._worth,
-            replaced=envs.replaced, admitted=self.admitted, slots=self.slots,
+            distance=envs.previous, began=envs.slots, height=self._height, replaced=envs.replaced,
+            admitted=self.admitted, slots=self.slots,
         )  # fmt: skip
         self._all = fill(
             Slots(), winner=self._winner, coarse_keys=self.coarse_keys, filled=self.filled, height=self._slot_height,
-            worth=self._slot_worth, forgotten=self.forgotten, first=self.first, stage=starts.stage,
-            distance=starts.distance, counts=starts.counts,
+            forgotten=self.forgotten, first=self.first, stage=starts.stage, distance=starts.distance,
+            counts=starts.counts,
         )  # fmt: skip
 
     def follow(self, milestones: Milestones, behind: float) -> None:
@@ -215,21 +206,14 @@ class Archive:
         self._factors = torch.tensor(factors, dtype=torch.int64, device=self.filled.device)
         self._milestones = milestones
 
-    def prefer(self, best: torch.Tensor) -> None:
-        """From now on, of two states of a cell that one stays for which this was larger, (num_envs,) float64."""
-        self._best = best
-
     def offer(self) -> None:
         """Saves the envs that visit a cell for the first time and continue, with their stage and their distance to its
-        goal; with what it prefers also those that are worth more than their cell's state."""
+        goal."""
         n = len(self._wanted)
         torch.gt(self.visits.first, self.envs.ended, out=self._wanted)
         if self._milestones is not None:
             torch.sum(self._milestones.held, 0, out=self._height)
             self._slot_height.copy_(self._milestones.heights_of(self.filled, self.first))
-        if self._best is not None:
-            self._worth.copy_(self._best).clamp_(WORTHLESS, -WORTHLESS).nan_to_num_(WORTHLESS)
-            self._worth.masked_fill_(self.envs.ended, WORTHLESS)
         self._winner.fill_(n)
         self._launch(kernel_claim, n, self._offer, self._all)
         self._launch(kernel_admit, n, self._offer, self._all)
@@ -261,5 +245,4 @@ class Archive:
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that a saved state holds."""
-        own = {"archive_coarse_keys": self.coarse_keys, "archive_forgotten": self.forgotten}
-        return own if self._best is None else {**own, "archive_worth": self._slot_worth}
+        return {"archive_coarse_keys": self.coarse_keys, "archive_forgotten": self.forgotten}
