@@ -104,7 +104,10 @@ class Scan:
             few.close()
 
     def play(self, start: Start, seconds: float | None = None) -> Recording:
-        """Plays from a start and records it: at least two rounds."""
+        """Plays from a start and records it: at least two rounds.
+
+        Raises: ConfigError if no byte of RAM changes.
+        """
         if seconds is None:
             seconds = SECONDS if self.emulator.device == "cpu" else GPU_SECONDS
         say(f"playing {self.emulator.num_envs:,} Game Boys for {seconds:g} seconds each")
@@ -115,6 +118,11 @@ class Scan:
         self._lap("play")
         self.recording.close()
         self._lap("recording")
+        if not self.recording.where:
+            raise ConfigError(
+                f"no byte of RAM changes in {seconds:g} seconds, whatever the buttons: "
+                "give a start from which the game is played (--start-state or --start-actions)"
+            )
         return self.recording
 
     def judge(self) -> list[Candidate]:

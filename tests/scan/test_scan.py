@@ -213,3 +213,11 @@ def test_a_picture_behind_the_end_of_the_film_ends_in_one_line(orchard: ScanResu
 def test_a_wrong_number_of_game_boys_ends_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scan", str(ORCHARD), "--num-envs", "20"]) == 2
     assert "multiple of 8" in capsys.readouterr().err
+
+
+def test_a_rom_that_does_nothing_ends_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rom, start = tiny_rom(tmp_path / "still.gb", bytes.fromhex("18 FE")), tmp_path / "start.txt"
+    start.write_text("NOOP")
+    assert main(["scan", rom, "--start-actions", str(start), "--num-envs", "16", "--seconds", "3"]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "no byte of RAM changes" in error and "--start-state" in error
