@@ -79,8 +79,9 @@ class Camera:
     """Films several envs; the film is of the one with the fewest pictures that stand still, then of most bytes changed:
     a title that waits for START shows nothing."""
 
-    def __init__(self, emulator: Emulator, envs: list[int]) -> None:
-        self._emulator, self._envs, self._ram = emulator, envs, Ram(emulator)
+    def __init__(self, emulator: Emulator, envs: list[int], mapped: list[int]) -> None:
+        """envs: who is filmed; mapped: whose maps of background and window are kept."""
+        self._emulator, self._envs, self._mapped, self._ram = emulator, envs, mapped, Ram(emulator)
         cartridge = emulator.cartridge
         offsets = [row_offset(cartridge, a.address, a.length, a.bank) for a in areas_of(cartridge)]
         self._spans = [(at, at + a.length) for at, a in zip(offsets, areas_of(cartridge), strict=True)]
@@ -93,10 +94,10 @@ class Camera:
         self._pictures.append(self._emulator.screen[self._envs])
         memory = [self._emulator.memory[:, first:end][self._envs] for first, end in self._spans]
         self._looks.append(torch.cat(memory, 1))
-        self._tiles.append(self._emulator.memory[:, MAPS - hw.ROW_BASE : hw.CART_RAM - hw.ROW_BASE][self._envs])
+        self._tiles.append(self._emulator.memory[:, MAPS - hw.ROW_BASE : hw.CART_RAM - hw.ROW_BASE][self._mapped])
 
     def tiles(self) -> torch.Tensor:
-        """The numbers in the maps of background and window, (n, envs, cells) uint8."""
+        """The numbers in the maps of background and window, (n, mapped, cells) uint8."""
         return torch.stack(self._tiles)
 
     def film(self) -> Film:

@@ -19,6 +19,7 @@ STACK_MARGIN = 24  # bytes below the lowest stack pointer that was seen; interru
 SPARSE = 4
 FEW, LEAST_CHANGES = 600, 4  # bytes; changes of a byte where there are more bytes
 WITNESSES = 8  # envs whose pictures are kept, at half size
+MAPPED = 256  # envs whose maps of background and window are kept: few see a score that rises seldom
 MOST_STACK = 0x180  # bytes; where the pointer moves more, the game uses it for other things
 MOST_VALUES = 2**25  # of a look
 MOST_ACTIVE = 6_000  # bytes that are kept; of more, those that began to change last are left out
@@ -59,8 +60,8 @@ class Recording:
     where: the location of each byte; valid: (looks, envs) bool, false where an env did not come from its previous look
     (it was restored); buttons: (looks, envs) uint8, held since the previous look; drawn: (looks, envs), the part of the
     picture that changed since then; witnesses: envs whose `pictures` (looks, witnesses, 72, 80) are kept; film: of one
-    of them, a picture a second; filmed: (pictures, witnesses, bytes) uint8, the values at these pictures; tiles:
-    (pictures, witnesses, cells) uint8, the maps of background and window in them; forks: the looks from which each
+    of them, a picture a second; tiles: (pictures, mapped, cells) uint8, the maps of background and window of the envs
+    `mapped` at that time; filmed: (pictures, mapped, bytes) uint8, their values; forks: the looks from which each
     context's envs play one button each.
     """
 
@@ -84,8 +85,10 @@ class Recording:
         self._screen = self._picture().clone()
         step = self.emulator.num_envs // WITNESSES
         self.witnesses = [i * step + i % step for i in range(WITNESSES)]
+        step = max(1, self.emulator.num_envs // MAPPED)
+        self.mapped = [i * step + i % step for i in range(min(MAPPED, self.emulator.num_envs))]
         self._pictures: list[torch.Tensor] = []
-        self._camera = Camera(self.emulator, self.witnesses)
+        self._camera = Camera(self.emulator, self.witnesses, self.mapped)
         self._stack = torch.tensor([0xFFFF, 0], device=self.emulator.device)
 
     @property
@@ -150,7 +153,7 @@ class Recording:
             look = self._looks.pop(0)  # so that both copies are never whole at the same time
             width = bisect_left(columns, look.shape[1])
             target[:, :width] = look[:, kept[:width]]
-        self.filmed = self.values[::FILM_LOOKS, self.witnesses]
+        self.filmed = self.values[::FILM_LOOKS, self.mapped]
         indices = self._order.tolist()
         self.where = [self._all_where[i] for i in indices]
         self.index = {where: i for i, where in enumerate(self.where)}

@@ -58,6 +58,12 @@ def test_homewards_position_and_map_are_found() -> None:
     assert symbols["player_map"].address in found(result, "map")
 
 
+def test_the_maps_of_all_game_boys_are_kept(orchard: ScanResult) -> None:
+    """Of few, a score that rises seldom is not seen."""
+    recording = orchard.recording
+    assert recording.tiles.shape[:2] == recording.filmed.shape[:2] == (len(recording.filmed), 64)
+
+
 def test_of_each_kind_the_best_and_what_is_at_least_ten_percent_sure_is_listed(orchard: ScanResult) -> None:
     for kind in KINDS:
         assert all(each.confidence >= 0.1 for each in orchard.of(kind)[1:])
