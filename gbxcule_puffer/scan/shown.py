@@ -12,6 +12,7 @@ LEAST_VALUES = 4  # different ones: a tile that another one replaces has two
 MOST_STILL = 4  # last digits of a number that never change
 MOST_DIGITS, COLUMNS = 8, 32  # of a number; cells of a row of the maps
 MOST_EVENTS = 120  # changes that are compared
+LIKELY = 0.6  # part of the changes that a cell shows, from which it likely shows the byte
 BASES = {"number": 10, "bcd": 16}  # of a byte's two digits
 
 
@@ -30,6 +31,7 @@ def find_shown(
     """
     shown = torch.zeros(len(worth), device=values.device)
     read, cell, digits = (torch.zeros_like(shown, dtype=torch.int64) for _ in range(3))
+    zero = torch.full_like(read, -1)  # the tile of 0, of bytes with one digit
     steps = (tiles[1:] - tiles[:-1]).flatten(0, 1)  # uint8, of each cell from a picture to the next one
     for byte in worth.nonzero()[:, 0].tolist():
         own = values[:, :, byte].int()
@@ -45,8 +47,23 @@ def find_shown(
             shown[byte] *= shows.steady
             if shows.is_copy:
                 read[byte] = READS.index("digits")
+            elif int(own.max()) <= 9 and shown[byte] > LIKELY:
+                zero[byte] = shows.zero
             digits[byte] = shows.still + _digits(tiles, int(cell[byte]), shows)
+    read[_boards(cell, zero)] = READS.index("digits")
     return {"shown": shown, "shown_read": read, "shown_cell": cell, "shown_digits": digits}
+
+
+def _boards(cell: torch.Tensor, zero: torch.Tensor) -> torch.Tensor:
+    """(bytes,) bool, bytes of one digit that are fields of a board, whose tiles only look like digits: several rows of
+    the map have several such bytes. zero: (bytes,), the tile of 0, -1 for other bytes."""
+    found = torch.zeros_like(zero, dtype=torch.bool)
+    for tile in zero[zero >= 0].unique():
+        alike = zero == tile
+        fields = (cell[alike].unique() // COLUMNS).bincount()  # of each row
+        if int((fields > 1).sum()) > 1:
+            found |= alike
+    return found
 
 
 @dataclass(frozen=True)

@@ -99,3 +99,15 @@ def test_a_tile_that_another_one_replaces_is_not_a_number() -> None:
     tiles[:, :, CELL] = score.to(torch.uint8)
     found = find_shown(score[:, :, None].to(torch.uint8), tiles, torch.tensor([True]))
     assert found["shown"].tolist() == [0]
+
+
+@pytest.mark.parametrize("rows", [2, 1])
+def test_the_fields_of_a_board_are_not_numbers(rows: int) -> None:
+    """Each field's tile rises with its byte. In one row alone, they may be digits of numbers beside each other."""
+    fields = torch.stack([scores(1) % 5, *(scores(1).roll(shift, 0) % 5 for shift in (7, 15, 23))], 2).to(torch.uint8)
+    tiles = torch.full((PICTURES, GAME_BOYS, CELLS), BLANK, dtype=torch.uint8)
+    for index, cell in enumerate([2, 4, 2 + 32, 4 + 32] if rows > 1 else [2, 4, 6, 8]):
+        tiles[:, :, cell] = fields[:, :, index] + 0x60
+    found = find_shown(fields, tiles, torch.ones(4, dtype=torch.bool))
+    assert (found["shown"] > 0.9).all()
+    assert {READS[int(read)] for read in found["shown_read"]} == ({"digits"} if rows > 1 else {"number"})
