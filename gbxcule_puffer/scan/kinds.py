@@ -162,8 +162,8 @@ def score(stats: Stats, causes: Causes) -> torch.Tensor:
     own = falls * (1 - stats["carries"])
     real = own * (1 - stats["falls_to_start"])
     chance = soft(1 - real / (rises + real).clamp(min=1), 0.9, 0.99) * soft(rises, 1, 12)
-    # In short games a score falls about as often as it rises, but always to its start, and from several values.
-    often = torch.where((real == 0) & (stats["distinct"] >= 4), 0.6, 0.0)
+    # In short games a score falls about as often as it rises, but to its start, and from several values.
+    often = 0.6 * soft(real / own.clamp(min=1), 0.05, 0.01) * (stats["distinct"] >= 4)
     chance = chance * torch.maximum(ramp(own / rises.clamp(min=1), 0.9, 0.3, 0.15), often)
     # Some scores are the time: what the picture shows may rise at a constant rate, whatever the buttons.
     timed = ramp(stats["rate"], 0.2, 0.06, 0.0) * irregular(stats) * ramp(stats["regardless"], 0.9, 0.5, 0.1)
@@ -206,9 +206,9 @@ def lives(stats: Stats, causes: Causes) -> torch.Tensor:
     chance = chance * torch.where(again, 0.3, 1.0) * ((start > 0) | (rises > 0)).float()
     chance = chance * ((stats["highest"] <= 120) & (stats["highest"] >= 1)).float()
     chance = chance * ramp(stats["distinct"].float(), 1.5, 3, 0.1) * ramp(stats["distinct"].float(), 30, 12, 0.2)
-    # The digits of a time, too, fall by one, at a constant rate and whatever the buttons. But what says that directions
-    # do nothing any more, as it has come to its end, ends the game.
-    timed = irregular(stats) * ramp(stats["regardless"], 0.5, 0.2, 0.3)
+    # The digits of a time, too, fall by one, at a constant rate, in all Game Boys, and whatever the buttons. But what
+    # says that directions do nothing any more, as it has come to its end, ends the game.
+    timed = torch.maximum(irregular(stats), soft(stats["envs"], 0.8, 0.5)) * ramp(stats["regardless"], 0.5, 0.2, 0.3)
     ends = soft(stats["rules"], 0.5, 0.9) * soft(stats["highest"].float(), 40, 20)
     chance = chance * torch.maximum(timed, ends) * ramp(causes.stays_late, 0.2, 0.8, 0.15)
     return chance * torch.maximum(ramp(causes.draws_late, 0.0, 0.3, 0.6), on_screen(stats)) * 0.85
@@ -286,5 +286,5 @@ def judge(stats: Stats, causes: Causes, axes: Stats) -> Stats:
     for kind in ("map", "lives", "menu", "flags"):
         found[kind] = found[kind] * (1 - taken)
     found["score"] = found["score"] * (1 - taken * (1 - 0.8 * on_screen(stats)))
-    found["score"] = found["score"] * (1 - 0.7 * found["menu"])
+    found["score"] = found["score"] * (1 - 0.7 * found["menu"] * (1 - on_screen(stats)))
     return found

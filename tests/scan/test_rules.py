@@ -160,8 +160,42 @@ def test_lives_that_fall_at_a_constant_rate_are_those_that_end_the_game() -> Non
     stats = {"rise_count": none, "fall_count": none + 100, "rises_to": none, "rises_to_one": none, "rate": none + 0.006}
     stats |= {"falls_by_one": none + 1, "lowest": none, "highest": none + 3, "start": none + 3, "distinct": none + 4}
     stats |= {"gap": none + 8, "gap_spread": none, "regardless": none + 1, "shown": none, "shown_read": none}
+    stats |= {"envs": none + 1, "rules": none}
     ends, goes_on = kinds.lives({**stats, "rules": torch.tensor([1.0, 0])}, causes((0, 0))).tolist()
     assert ends > 0.8 and goes_on < 0.1
+    in_all, in_some = kinds.lives(
+        {**stats, "envs": torch.tensor([1, 0.5]), "regardless": none}, causes((0, 0))
+    ).tolist()
+    assert in_some > 0.8 and in_all < 0.3, "a time falls in all Game Boys"
+
+
+def score_stats(**changed: Pair) -> dict[str, torch.Tensor]:
+    """Statistics of two bytes of 0 to 8 that rise now and then, and fall to 0, but for what is `changed`."""
+    none, of_branches = torch.zeros(2), torch.zeros((len(NAMES), 2))
+    stats = {"rise_count": none + 500, "fall_count": none + 450, "falls_to_start": none + 1, "carries": none}
+    stats |= {"distinct": none + 9, "lowest": none, "rate": none + 0.007, "noop_rate": none + 0.003, "regardless": none}
+    stats |= {"gap": none + 8, "gap_spread": none + 0.7, "shown": none, "shown_read": none}
+    stats |= {name: of_branches for name in ("goes_higher", "reacts")}
+    return stats | {name: torch.tensor(values) for name, values in changed.items()}
+
+
+def test_a_score_of_short_games_may_fall_elsewhere_now_and_then() -> None:
+    """Among thousands of Game Boys some fall is not to 0; where a tenth is not, the byte is not a score."""
+    some, many = kinds.score(score_stats(falls_to_start=(0.995, 0.9)), causes((0, 0))).tolist()
+    assert some > 0.4 and many < 0.5 * some
+
+
+def test_a_number_on_the_screen_is_not_a_menu() -> None:
+    """Both bytes say whether directions do something, as a game stands still after each point."""
+    stats = two_ways_up((0, 0)) | score_stats(shown=(1, 0), fall_count=(40, 40))
+    names = (
+        "rises_to_one rises_to falls_by_one start step_spread new_spread agree envs scene scene_rate sets_bits rises"
+    )
+    stats = {name: torch.zeros(2) for name in names.split()} | stats
+    stats |= {"rules": torch.ones(2), "highest": torch.tensor([8.0, 8.0]), "rate": torch.tensor([0.007, 0.007])}
+    found = kinds.judge(stats, causes((0, 0)), {axis: torch.zeros(2) for axis in kinds.AXES})
+    shown, other = found["score"].tolist()
+    assert float(found["menu"][0]) > 0.5 and shown > 0.9 and other < 0.6
 
 
 def test_a_byte_that_moves_a_sprite_is_like_it() -> None:
