@@ -22,7 +22,8 @@ from gbxcule_puffer.scan.statistics import wrapped
 from gbxcule_puffer.tasks.actions import buttons_of
 from gbxcule_puffer.tasks.start import play_to_start
 
-STEPS, TEST_EVERY = 90, 3  # steps of 24 frames of the walk (36 s), and between two tests
+STEPS = 90  # steps of 24 frames of the walk (36 s)
+EARLY, TEST_EVERY, LATE_EVERY = 30, 3, 6  # steps, and steps between two tests until then and from then on
 NAMES = ("NOOP", "START", "A", "B", "RIGHT", "DOWN", "LEFT", "UP", "SELECT")
 # How often each walk presses each of NAMES; the first is quick, the second patient, the third also looks around.
 WALKS = (
@@ -48,7 +49,7 @@ def find_start(emulator: Emulator, seed: int) -> Start:
     walk = _Walk(emulator, seed)
     for step in range(STEPS):
         walk.step()
-        if step % TEST_EVERY == TEST_EVERY - 1:
+        if is_tested(step + 1):
             walk.test(step + 1)
             if walk.is_settled(step + 1):
                 break
@@ -152,6 +153,11 @@ def earliest(tests: Sequence[tuple[int, float, int]]) -> int:
     that is worth nearly as much: who has played on may have scored, or lost a life."""
     _, worth, scene = tests[-1]
     return next(steps for steps, each, its in tests if its == scene and each >= NEARLY * worth)
+
+
+def is_tested(steps: int) -> bool:
+    """True for the steps after which a walk is tested. A test takes as long as eight steps; few games begin late."""
+    return steps % (TEST_EVERY if steps <= EARLY else LATE_EVERY) == 0
 
 
 def moves(worth: float) -> bool:

@@ -17,6 +17,7 @@ from gbxcule_puffer.scan.find_start import (
     _worth,  # pyright: ignore[reportPrivateUsage]
     earliest,
     is_enough,
+    is_tested,
 )
 from gbxcule_puffer.scan.pokes import Causes
 from gbxcule_puffer.scan.recording import Recording
@@ -57,6 +58,12 @@ def test_a_walk_that_takes_much_work_ends_with_what_moves(worth: float, ago: int
 )
 def test_an_earlier_state_of_the_same_scene_is_the_start(tests: list[tuple[int, float, int]], steps: int) -> None:
     assert earliest(tests) == steps
+
+
+def test_a_walk_is_tested_less_often_later() -> None:
+    """A test takes longer than the steps between two of them."""
+    tested = [steps for steps in range(1, 91) if is_tested(steps)]
+    assert tested[:11] == [3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 36] and len(tested) == 20
 
 
 def two_ways_up(forks: Pair, moves_alone: Pair = (0, 0), most: int = 140) -> dict[str, torch.Tensor]:
