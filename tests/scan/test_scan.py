@@ -201,7 +201,7 @@ def test_the_command_lists_what_is_seen(tmp_path: Path, capsys: pytest.CaptureFi
         ("now: 3", "is not a picture"),
         ("3: more", "is not understood"),
         ("-1: 3", "is not a picture"),
-        ("", "is not und"),
+        ("", "is empty"),
     ],
     ids=["picture", "condition", "negative", "empty"],
 )
