@@ -13,7 +13,16 @@ import pytest
 import torch
 
 from gbxcule_puffer import cli, progress
-from gbxcule_puffer.apps.game.proposing import begins_again, choose_numbers, late, lost, share_of_changes, try_buttons
+from gbxcule_puffer.apps.game.proposing import (
+    Answers,
+    begins_again,
+    choose_numbers,
+    draft_of,
+    late,
+    lost,
+    share_of_changes,
+    try_buttons,
+)
 from gbxcule_puffer.apps.game.seeding import find_seed
 from gbxcule_puffer.apps.scan.command import table
 from gbxcule_puffer.emulator.cartridge import load_cartridge
@@ -230,9 +239,17 @@ def test_a_score_that_begins_again_ends_an_episode(read: str, falls_to: list[int
     recording = SimpleNamespace(
         where=[0xC123, 0xC124], index={0xC123: 0, 0xC124: 1}, values=values, valid=torch.ones(len(values), 1).bool()
     )
-    result = ScanResult(None, [], recording)  # pyright: ignore[reportArgumentType]
-    assert begins_again(result, Number(0xC123, 2, read)) == ends
+    start = Start(None, ())  # pyright: ignore[reportArgumentType]
+    result = ScanResult(start, [], recording)  # pyright: ignore[reportArgumentType]
+    score = Number(0xC123, 2, read)
+    assert begins_again(result, score) == ends
     assert not begins_again(result, Number(0xC200)), "not recorded"
+    draft = draft_of(
+        load_cartridge(str(ROMS / "orchard.gb")), "game", "Game", result, {"score": score}, Answers(1.0, ("A",)), 100
+    )
+    failure, statistic = ("score.delta < 0", "max(score, score.previous)") if ends else (None, "score")
+    assert draft.end.get("failure") == (failure and [failure])
+    assert draft.statistics == {"score": statistic}, "that of the lost game, not of the next one"
 
 
 @pytest.mark.parametrize(("left", "most", "warns"), [(1, 6, True), (3, 6, True), (4, 6, False), (3, 3, False)])

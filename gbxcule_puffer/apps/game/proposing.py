@@ -175,6 +175,7 @@ def draft_of(
         draft.statistics["lives"] = "lives"
     elif "score" in chosen and begins_again(result, draft.numbers["score"]):
         draft.end["failure"] = ["score.delta < 0"]
+        draft.statistics["score"] = "max(score, score.previous)"  # that of the lost game, not of the next one
     return draft
 
 
