@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
+EVERY = 10.0  # seconds between two lines about a loop
+
 _listeners: list[Callable[[str], None]] = []
 
 
@@ -19,6 +21,17 @@ def say(line: str) -> None:
     """Tells who listens."""
     for listener in _listeners:
         listener(line)
+
+
+def counted(total: int, what: str) -> Iterator[int]:
+    """The numbers 0 to total - 1, of steps of a loop that may take long: says every ten seconds how many are done."""
+    begin = said = time.perf_counter()
+    for index in range(total):
+        now = time.perf_counter()
+        if index and now - said >= EVERY:
+            left, said = (now - begin) / index * (total - index), now
+            say(f"{index:,} of {total:,} {what}, at most {left:.0f} s left")
+        yield index
 
 
 class Work:

@@ -16,6 +16,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.schedule import FRAMES_PER_STEP, RELEASE_AFTER_FRAMES
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX
+from gbxcule_puffer.progress import counted
 from gbxcule_puffer.scan.recording import SPARSE
 from gbxcule_puffer.scan.result import Start
 from gbxcule_puffer.scan.statistics import wrapped
@@ -47,7 +48,7 @@ def find_start(emulator: Emulator, seed: int) -> Start:
     """The best state that was found, or an earlier one on its way that is nearly as good, with the actions that lead
     there."""
     walk = _Walk(emulator, seed)
-    for step in range(STEPS):
+    for step in counted(STEPS, "steps from power-on"):
         walk.step()
         if is_tested(step + 1):
             walk.test(step + 1)

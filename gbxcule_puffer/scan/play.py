@@ -7,6 +7,7 @@ import torch
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.progress import counted
 from gbxcule_puffer.scan.recording import SPARSE, Recording
 
 LOOK_FRAMES = 4  # frames between two looks
@@ -57,9 +58,9 @@ class Rounds:
         waits = torch.where(is_short, RANDOM_LOOKS // 2, FORK_LOOKS + RANDOM_LOOKS)
         self._waits = waits[self._context]  # looks in which the picture stands still
 
-    def play(self, rounds: int, first: int = 0) -> None:
+    def play(self, rounds: int) -> None:
         """Plays and records rounds, and keeps scenes, evenly over them."""
-        for index in range(first, first + rounds):
+        for index in counted(rounds, "rounds of play"):
             if self.scenes < SCENES and index * SCENES >= rounds * self.scenes:
                 env = self._env == self._in_play(index, self.scenes * 11 // len(BRANCHES))
                 self.pool.save(env, torch.full_like(self._env, self.first_scene + self.scenes, dtype=torch.int32))

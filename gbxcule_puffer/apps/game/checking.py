@@ -17,7 +17,7 @@ from gbxcule_puffer.games.game import Game
 from gbxcule_puffer.games.make import make_game_env
 from gbxcule_puffer.games.parts import PLAYED
 from gbxcule_puffer.games.writing import address_text
-from gbxcule_puffer.progress import say
+from gbxcule_puffer.progress import counted, say
 from gbxcule_puffer.tasks.actions import MOST_STEPS
 from gbxcule_puffer.tasks.ram import Numbers
 from gbxcule_puffer.trainers.advice import unlike_play
@@ -203,7 +203,7 @@ def play(env: GBxCuLEEnv, game: Game, steps: int, seed: int, pressing: bool) -> 
     ends: dict[str, int] = dict.fromkeys(("success", "failure", "truncation"), 0)
     locked, succeeded = 0.0, torch.zeros_like(running)
     ranges, last = dict[str, tuple[float, float]](), dict[str, torch.Tensor]()
-    for _ in range(steps):
+    for _ in counted(steps, "steps"):
         actions = torch.randint(env.codec.num_actions if pressing else 1, (n,), device=device, generator=generator)
         if env.codec.factors:
             actions = torch.stack(env.codec.split(actions), 1)
