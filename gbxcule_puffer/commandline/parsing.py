@@ -128,6 +128,9 @@ def _prepared(words: Sequence[str], known: Sequence[Flag], prog: str) -> list[st
             other = option_name(OTHER_NAMES.get(name[2:].replace("-", "_"), ""))
             if other in names:
                 raise ConfigError(f"flag {name!r:.60} is unknown: here it is {other}")
+            for each in known:
+                if each.positional and name == option_name(each.name):
+                    raise ConfigError(f"flag {name} is unknown: give {each.text} alone, as in {prog} {each.text}")
             raise unknown("flag", name, names, prog)
         flag, bare = names[name], names[name].metadata.get("bare")
         is_alone = number + 1 == len(words) or words[number + 1].startswith("--")

@@ -95,6 +95,7 @@ def test_values(text: str, values: dict[str, Any]) -> None:
         ("game.gb --out x --stepz 3", "flag '--stepz' is unknown: did you mean --steps?"),
         ("game.gb --out x -s 3", "flag '-s' is unknown: see puffer film --help"),
         ("game.gb --out x --nothing", "flag '--nothing' is unknown: see puffer film --help"),
+        ("--rom game.gb --out x", "flag --rom is unknown: give ROM alone, as in puffer film ROM"),
         ("game.gb --out x --learning-rate 3", "flag '--learning-rate' is unknown: here it is --lr"),
         ("game.gb --out x --learning_rate=3", "flag '--learning-rate' is unknown: here it is --lr"),
     ],
