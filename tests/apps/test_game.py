@@ -18,6 +18,7 @@ from gbxcule_puffer.apps.game.proposing import (
     begins_again,
     choose_numbers,
     draft_of,
+    game_over,
     late,
     lost,
     share_of_changes,
@@ -250,6 +251,29 @@ def test_a_score_that_begins_again_ends_an_episode(read: str, falls_to: list[int
     failure, statistic = ("score.delta < 0", "max(score, score.previous)") if ends else (None, "score")
     assert draft.end.get("failure") == (failure and [failure])
     assert draft.statistics == {"score": statistic}, "that of the lost game, not of the next one"
+
+
+@pytest.mark.parametrize(
+    ("comes", "goes", "sure", "ends"),
+    [
+        (0, 0x80, 0.8, True),
+        (0, 0x80, 0.6, False),  # unsure
+        (0x80, 0x80, 0.8, False),  # a pause
+        (0, 0x10, 0.8, False),  # a text that A closes
+    ],
+)
+def test_what_says_that_a_game_is_over_ends_an_episode(comes: int, goes: int, sure: float, ends: bool) -> None:
+    """A byte at which directions do nothing, that only START brings back."""
+    length = 24
+    values = torch.tensor(([5] * length + [9] * length) * 10 + [5], dtype=torch.uint8).view(-1, 1, 1)
+    buttons = torch.zeros((len(values), 1), dtype=torch.uint8)
+    buttons[length :: 2 * length], buttons[2 * length :: 2 * length] = comes, goes
+    recording = SimpleNamespace(
+        index={0xC100: 0}, values=values, valid=torch.ones(len(values), 1).bool(), buttons=buttons, start=values[0, 0]
+    )
+    menu = Candidate("menu", "menu", Number(0xC100), sure, "")
+    found = game_over(ScanResult(None, [menu], recording))  # pyright: ignore[reportArgumentType]
+    assert found == ((menu, 9) if ends else None)
 
 
 @pytest.mark.parametrize(("left", "most", "warns"), [(1, 6, True), (3, 6, True), (4, 6, False), (3, 3, False)])

@@ -87,7 +87,7 @@ class New(DeviceFlags):
     model: str = option_flag("model", GAME)
     num_envs: int | None = flag(None, "Game Boys of the scan (default: 64, on a GPU 16,384)", TRIED, least=16)
     seconds: float | None = flag(
-        None, "seconds that each plays in the scan (default: 100, on a GPU 50)", TRIED, metavar="X", least=1
+        None, "seconds that each plays in the scan (default: 100, on a GPU 36)", TRIED, metavar="X", least=1
     )
     max_steps: int = flag(1_000, "steps after which an episode is cut", TRIED, least=1)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
@@ -39,6 +40,8 @@ MOVING, FEWEST_LOOKS = 0.4, 8  # share of looks, and of how many at least, from 
 ACTION, SLOW = (8, 8), (24, 8)  # frames of a step, and of a button in it
 FEWEST_FALLS, AGAIN = 8, 0.95  # of a score, and the part of them that ends at the start, where a game begins again
 FEW = 9  # the most lives; more are health
+OVER_SURE, FEWEST_OVER = 0.7, 8  # confidence in a byte that says that directions do nothing; times that it came to it
+BEGINS = 16  # looks after START in which a game may begin again
 NOTHING = "-"
 MOST_NOTE = 180  # letters after a number in game.toml
 
@@ -176,6 +179,11 @@ def draft_of(
     elif "score" in chosen and begins_again(result, draft.numbers["score"]):
         draft.end["failure"] = ["score.delta < 0"]
         draft.statistics["score"] = "max(score, score.previous)"  # that of the lost game, not of the next one
+    elif (over := game_over(result)) is not None:
+        candidate, value = over
+        draft.numbers["over"] = candidate.number
+        draft.notes["over"] = f"{candidate.confidence:.0%}: directions do nothing at {value}, and START alone goes on"
+        draft.end["failure"] = [f"over == {value}"]
     return draft
 
 
@@ -188,6 +196,28 @@ def begins_again(result: ScanResult, score: Number) -> bool:
     falls = (after < before) & result.recording.valid[1:]
     again = falls & ((after == 0) | (after == values[0, 0]))
     return int(falls.sum()) >= FEWEST_FALLS and int(again.sum()) >= AGAIN * int(falls.sum())
+
+
+def game_over(result: ScanResult) -> tuple[Candidate, int] | None:
+    """The byte that says that a game is over, and its value then: directions do nothing any more, and it came to that
+    without START, which pauses, and goes back with START alone; None where there is no such byte."""
+    recording, best = result.recording, next(iter(result.of("menu")), None)
+    if best is None or best.confidence < OVER_SURE or best.number.size > 1:
+        return None
+    column = recording.index.get(best.number.where)
+    if column is None or len(recording.values[..., column].unique()) != 2:
+        return None
+    values, first = recording.values[..., column], recording.start[column]
+    started = (recording.buttons & hw.BUTTON_START) != 0
+    lately = started.clone()
+    for ago in range(1, BEGINS):
+        lately[ago:] |= started[:-ago]
+    free = recording.valid[1:] & ~lately[1:]
+    came = (values[:-1] == first) & (values[1:] != first)
+    went = (values[:-1] != first) & (values[1:] == first)
+    if int((came & free).sum()) < FEWEST_OVER or int((went & free).sum()) > (1 - AGAIN) * int((came & free).sum()):
+        return None
+    return best, int(values[values != first][0])
 
 
 def lost(values: tuple[int, int] | None) -> str:

@@ -32,7 +32,7 @@ class Scan(GameFlags, DeviceFlags):
         metavar="FILE",
     )
     num_envs: int | None = flag(None, "Game Boys in parallel (default: 64, on a GPU 16,384)", least=16)
-    seconds: float | None = flag(None, "seconds that each plays (default: 100, on a GPU 50)", metavar="X", least=1)
+    seconds: float | None = flag(None, "seconds that each plays (default: 100, on a GPU 36)", metavar="X", least=1)
     where: tuple[str, ...] = flag(
         (),
         "condition that a number in a picture of the film (--out) meets, e.g. 'start: 3', '12: fell by 1', 'end: 120'; "
