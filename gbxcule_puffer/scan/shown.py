@@ -12,6 +12,7 @@ LEAST_VALUES = 4  # different ones: a tile that another one replaces has two
 MOST_STILL = 4  # last digits of a number that never change
 MOST_DIGITS, COLUMNS = 8, 32  # of a number; cells of a row of the maps
 MOST_EVENTS = 120  # changes that are compared
+FIELDS = 3  # the fewest of a board of which this is seen
 LIKELY = 0.6  # part of the changes that a cell shows, from which it likely shows the byte
 BASES = {"number": 10, "bcd": 16}  # of a byte's two digits
 
@@ -55,13 +56,13 @@ def find_shown(
 
 
 def _boards(cell: torch.Tensor, zero: torch.Tensor) -> torch.Tensor:
-    """(bytes,) bool, bytes of one digit that are fields of a board, whose tiles only look like digits: several rows of
-    the map have several such bytes. zero: (bytes,), the tile of 0, -1 for other bytes."""
+    """(bytes,) bool, bytes of one digit that are fields of a board, whose tiles only look like digits: FIELDS or more,
+    in several rows and columns of the map. zero: (bytes,), the tile of 0, -1 for other bytes."""
     found = torch.zeros_like(zero, dtype=torch.bool)
     for tile in zero[zero >= 0].unique():
         alike = zero == tile
-        fields = (cell[alike].unique() // COLUMNS).bincount()  # of each row
-        if int((fields > 1).sum()) > 1:
+        fields = cell[alike].unique()
+        if len(fields) >= FIELDS and len((fields // COLUMNS).unique()) > 1 and len((fields % COLUMNS).unique()) > 1:
             found |= alike
     return found
 
