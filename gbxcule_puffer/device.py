@@ -168,7 +168,7 @@ class OneUser:
         if self.closed:
             raise ConfigError(f"{self.name} is closed: make another one")
         if self._process != os.getpid():
-            raise ConfigError(f"{self.name} cannot run in a fork of the process that made it: make one in there")
+            raise ConfigError(f"{self.name} cannot run in a fork of the process that made it: make one in the fork")
         if not self._lock.acquire(blocking=False):
             raise ConfigError(f"{self.name} runs in another thread at this moment: give each thread its own")
 

@@ -242,7 +242,7 @@ def _checked_shapes(path: StrPath, shapes: Sequence[Sequence[int]], size: int, m
     if not fits:
         raise StateError(f"{path}: the snapshot is damaged (its shapes are not those of envs)")
     if num_envs > max_envs:
-        raise StateError(f"{path}: the snapshot is of {num_envs:,} envs, at most {max_envs:,} are of use here")
+        raise StateError(f"{path}: the snapshot is of {num_envs:,} envs, at most {max_envs:,} are allowed here")
     return [tuple(shape) for shape in shapes]
 
 

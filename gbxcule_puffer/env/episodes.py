@@ -79,9 +79,9 @@ class Episodes:
                 raise ConfigError("coverage needs position: give MAP,ROW,COLUMN or ROW,COLUMN in RAM")
             self.coverage = Coverage(self.ram, task.position)
         pool = self.curriculum.pool
-        # Else something of torch's is to be done between a step's end and the next episode's start.
-        torchs = self.tasks.active or self.curriculum.learns or objects or self.coverage
-        self._at_once = bool(pool.members) and not torchs
+        # One kernel ends the step and begins episodes, unless torch has something to do in between.
+        between = self.tasks.active or self.curriculum.learns or objects or self.coverage
+        self._at_once = bool(pool.members) and not between
         self.step_end = StepEnd(n, device, stack.layout.kind.in_color)
         self.final_pictures: torch.Tensor | None = None
         parts = (self.score, self.curriculum.starts, pool)

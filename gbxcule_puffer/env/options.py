@@ -335,7 +335,7 @@ WEIGHTS = tuple(each.name for each in fields(EnvOptions) if each.metadata["weigh
 def options_of(keywords: Mapping[str, Any], kind: type[Options], names: Collection[str] = ()) -> Options:
     """A call's keywords as options, all or those of `names`.
 
-    Raises: ConfigError for a keyword that is no option, naming the nearest one, and for a value that is not allowed.
+    Raises: ConfigError for a keyword that is not an option, naming the nearest one, and a value that is not allowed.
     """
     known = [each.name for each in fields(kind) if not names or each.name in names]
     for name in keywords:

@@ -139,7 +139,7 @@ class _Reader:
         begins = Start() if start is None else read_start(start, rom, schedule_of(options), names, self._inside)
         levels = None if tables["levels"] is None else self._levels(tables["levels"], names, task is not None)
         if levels is not None and levels.wait and not (begins.is_played or begins.states) and tables["levels"]:
-            raise tables["levels"].error("wait", "is before the actions of [start]: give some")
+            raise tables["levels"].error("wait", "comes before the actions of [start]: give some")
         return Game(
             folder=self.folder,
             name=name,

@@ -87,7 +87,7 @@ def _rows(table: Table, field: str) -> list[tuple[str, Table]]:
 def _bytes(values: list[object]) -> list[int]:
     found = [value for value in values if type(value) is int and 0 <= value <= 255]
     if not found or len(found) < len(values) or len(found) > 256:
-        raise ConfigError("is a list of other things than bytes: give 1 to 256 numbers from 0 to 255")
+        raise ConfigError("has something other than bytes: give 1 to 256 numbers from 0 to 255")
     return found
 
 

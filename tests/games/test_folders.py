@@ -172,7 +172,7 @@ TABLES: list[tuple[str, str]] = [
     ('[levels]\ntrain = [0, 10]\nwrite = "C000"\nbytes = ["level / 2"]', "[levels] bytes: 'level / 2' is a decimal"),
     ('[levels]\ntrain = [0, 10]\nwrite = "C000"\nbytes = ["level.delta"]', "[levels] bytes: remembers something"),
     ("[start]\nactions = ['A']\n[levels]\ntrain = [0, 10]\nwait = 0", "[levels] wait: "),
-    ("[levels]\ntrain = [0, 10]\nwait = 7", "[levels] wait: is before the actions of [start]: give some"),
+    ("[levels]\ntrain = [0, 10]\nwait = 7", "[levels] wait: comes before the actions of [start]: give some"),
     ("[start]\nactions = ['A']\n[levels]\ntrain = [0, 257]\nwait = 7", "[levels] wait: makes a start of each level"),
     ("[start]\nactions = ['A']\n[levels]\ntrain = [0, 9]\nwait = 7\nwrite = 'C000'", "[levels] write: "),
     # [variants]
@@ -184,7 +184,7 @@ TABLES: list[tuple[str, str]] = [
     ("[variants.easy]\npoke = [{}]", "[variants.easy.poke[0]] address: is missing"),
     ('[variants.easy]\npoke = [{address = "C000"}]', "[variants.easy.poke[0]] value: is missing"),
     ('[variants.easy]\npoke = [{address = "C000", value = 256}]', "poke[0]] value: 256 must be a whole number"),
-    ('[variants.easy]\npoke = [{address = "C000", value = [256]}]', "poke[0]] value: is a list of other things"),
+    ('[variants.easy]\npoke = [{address = "C000", value = [256]}]', "poke[0]] value: has something other than bytes"),
     ('[variants.easy]\npoke = [{address = "C000", value = 1, when = "now"}]', "when: 'now' is unknown: give one of"),
     ('[variants.easy]\npoke = [{adress = "C000", value = 1}]', "[variants.easy.poke[0]] address: is missing"),
     ("[variants.easy]\npatch = [{offset = -1}]", "[variants.easy.patch[0]] offset: is -1: give a whole number from 0"),

@@ -161,7 +161,7 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
         if self.min_ratio is not None and self.versus is None:
             raise ConfigError("--min-ratio needs --vs: give what to compare with, e.g. --vs pyboy_puffer_vec")
         if self.versus == self.env:
-            raise ConfigError(f"--vs {self.vs} is what is measured already: give another one")
+            raise ConfigError(f"--vs {self.vs} is the environment that is measured: give another one")
         if self.cores is not None and self.cores > usable_cores():
             raise ConfigError(f"--cores {self.cores}: this process may use {usable_cores()}")
         if self.max_loss is not None and self.baseline is None:

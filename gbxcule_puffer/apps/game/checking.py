@@ -171,7 +171,7 @@ def compare_scores(
         mean = scores[name] = statistics.fmean(values)
         said = getattr(stated, name)
         error = 4 * math.sqrt(2 * statistics.pvariance(values) / len(values)) + ROUNDING * max(abs(said), 1)
-        text = f"{name}: {stated.statistic} {mean:.6g} in the mean of {len(values)} episodes"
+        text = f"{name}: {stated.statistic} {mean:.6g} on average over {len(values)} episodes"
         if abs(mean - said) > error:
             found.append(Finding("score", WRONG, f"{text}, not {said:g}: write what is measured into [scores]"))
         else:

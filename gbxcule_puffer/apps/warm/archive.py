@@ -25,7 +25,7 @@ def write_archive(path: str, models: Sequence[str], architectures: Sequence[int]
     target = check_output(path)
     start_warp()
     if wp.config.cpu_compiler_flags != kernel_objects.LEVEL:
-        raise ConfigError("this CPU is older than x86-64-v3, for which a wheel's kernels are: take another machine")
+        raise ConfigError("this CPU is older than x86-64-v3, which a wheel's kernels need: use another machine")
     if unknown := [arch for arch in architectures if arch not in wp.get_cuda_supported_archs()]:
         raise ConfigError(f"architecture {unknown[0]} is unknown to this Warp: leave it out")
     work: list[tuple[Needed, int | None]] = [(each, None) for each in usual_kernels(models, False)]

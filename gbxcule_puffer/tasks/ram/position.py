@@ -83,7 +83,7 @@ def _byte(text: str, source: str, symbols: Symbols | None) -> str:
         if int(length) != 1:
             raise ConfigError(
                 f"{source}: {text!r:.60} has {int(length)} bytes, but map, row and column have one each: "
-                "give the byte that tells the cells apart, such as NAME+1"
+                "give the byte that distinguishes cells, such as NAME+1"
             )
         return name
     if symbols is not None and text in symbols:
@@ -91,8 +91,8 @@ def _byte(text: str, source: str, symbols: Symbols | None) -> str:
         later = [each.address for each in symbols.values() if each.bank == own.bank and each.address > own.address]
         if min(later, default=0) == own.address + 2:
             warnings.warn(
-                f"{source}: {text} may have two bytes, of which the first alone, 0 to 255, is taken: "
-                f"give {text}:1 where that is right, else the byte that tells the cells apart, such as {text}+1",
+                f"{source}: {text} may have two bytes, and only the first counts: "
+                f"give {text}:1 if that is right, else the byte that distinguishes cells, such as {text}+1",
                 stacklevel=2,
             )
     return text

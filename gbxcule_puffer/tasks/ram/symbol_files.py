@@ -80,7 +80,7 @@ def decode(path: StrPath, data: bytes) -> str:
     Raises: ConfigError for UTF-16 and for data that are not text.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise SYMBOL_FILE.bad(path, "is UTF-16 text: save it as UTF-8")
+        raise SYMBOL_FILE.bad(path, "is UTF-16 text, not UTF-8")
     if b"\0" in data:
         raise SYMBOL_FILE.bad(path, f"is not UTF-8 text (a zero byte at {data.index(0)})")
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")

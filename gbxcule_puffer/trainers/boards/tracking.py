@@ -44,7 +44,7 @@ class Tracking:
             )
         except (wandb.errors.Error, OSError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise ConfigError(f"--track: Weights & Biases does not begin ({reason}): see `wandb login`") from None
+            raise ConfigError(f"--track: Weights & Biases does not start ({reason}): see `wandb login`") from None
         self._run.define_metric("*", step_metric="global_step")
         print(f"tracked        {self._run.url or f'offline, in {self._run.dir}'}", file=sys.stdout, flush=True)
 

@@ -88,9 +88,7 @@ def test_a_symbol_that_may_have_two_bytes_is_told() -> None:
         with pytest.warns(UserWarning) as told:
             find_position(None, task, "", symbols)
         (warning,) = told
-        assert f"{source}: x may have two bytes, of which the first alone, 0 to 255, is taken: give x:1" in str(
-            warning.message
-        )
+        assert f"{source}: x may have two bytes, and only the first counts: give x:1" in str(warning.message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert find_position("y:1,x:1", None, "", symbols) == (0xC002, 0xC000)

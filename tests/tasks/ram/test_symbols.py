@@ -151,7 +151,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         Symbols.load(tmp_path / "missing.sym")
     for data in ("00:c0a0 a\n".encode("utf-16"), b"\xfe\xff" + "00:c0a0 a\n".encode("utf-16-be")):
-        with pytest.raises(ConfigError, match=r"game\.sym: is UTF-16 text: save it as UTF-8"):
+        with pytest.raises(ConfigError, match=r"game\.sym: is UTF-16 text, not UTF-8"):
             load(tmp_path, data)
     with pytest.raises(ConfigError, match=r"is not UTF-8 text \(a zero byte at 1\)"):
         load(tmp_path, "00:c0a0 a\n".encode("utf-16-le"))
