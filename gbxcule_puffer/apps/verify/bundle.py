@@ -1,30 +1,18 @@
-"""The command `puffer verify` and its repro bundle: a folder with everything that reproduces a difference, except the
-ROM."""
+"""The repro bundle of `puffer verify`: a folder with everything that reproduces a difference, except the ROM."""
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gbxcule_puffer.apps.verify import verify
-from gbxcule_puffer.apps.verify.flags import VerifyFlags
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.cpu.disassembler import disassemble, listing
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import (
-    Kind,
-    check_output,
-    check_output_folder,
-    new_folder,
-    read_object,
-    write_json,
-    write_text,
-)
+from gbxcule_puffer.files import Kind, new_folder, read_object, write_json, write_text
 from gbxcule_puffer.pictures import LEVELS, to_rgb, write_png
 
 LINES_BEFORE, LINES_AFTER = 8, 16
@@ -49,35 +37,6 @@ summary.json     what was compared, with which versions
 
 The .state files are snapshots of this program (gbxcule_puffer.emulator.snapshot).
 """
-
-
-def run(flags: VerifyFlags) -> int:
-    """The command: compare, report, write the bundle of a difference and the JSON summary; returns the exit code.
-    Without --json, a terminal gets the report for people, and anything else the summary.
-
-    Raises: RomError, StateError, ActionError, ConfigError, DeviceError or StorageError.
-    """
-    json_path = flags.json if flags.json is not None or sys.stdout.isatty() else "-"
-    if json_path not in (None, "-"):
-        check_output(json_path)
-    if not flags.no_bundle:
-        check_output_folder(Path(flags.out or "runs").parent)
-    report = sys.stdout if json_path is None else sys.stderr
-    bar = verify.ProgressBar()
-    result = verify.verify(flags, bar)
-    bar.end()
-    print(verify.compared(result), *verify.describe(result), sep="\n", file=report)
-    folder = None
-    if not (flags.no_bundle or result.equal):
-        default = Path("runs", "verify", f"{Path(flags.rom).stem}-step{len(result.trace)}")
-        folder = write_bundle(result, default if flags.out is None else Path(flags.out))
-        print(f"repro bundle: {folder}; puffer verify ROM --replay {folder} shows it again", file=report)
-    summary = result.summary(folder)
-    if json_path == "-":
-        print(json.dumps(summary, indent=1))
-    elif json_path is not None:
-        write_json(json_path, summary)
-    return 0 if result.equal else 1
 
 
 def replayed(bundle: Path) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class Verify(VerifyFlags):
         return found | replayed(Path(self.replay))
 
     def run(self) -> int:
-        from gbxcule_puffer.apps.verify.bundle import run
+        from gbxcule_puffer.apps.verify.run import run
 
         return run(self)
 
