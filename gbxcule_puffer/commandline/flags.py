@@ -122,7 +122,9 @@ class Flag:
                 least, most, below = (limits.get(name) for name in ("least", "most", "below"))
                 good = (least is None or least <= each) and (most is None or each <= most)
                 if not (good and (below is None or each < below)):
-                    raise ConfigError(f"{self.text} {each} must be {limits_in_words(limits) or 'a finite number'}")
+                    raise ConfigError(
+                        f"{self.text} {each!s:.60} must be {limits_in_words(limits) or 'a finite number'}"
+                    )
         if limits.get("check") is not None:
             limits["check"](value)
 

@@ -256,7 +256,7 @@ class RunFlags(TaskFlags):
             value = getattr(self, each.name)
             most = MOST_STEPS if each.name.endswith("_steps") else MOST_COUNT
             if type(value) is int and abs(value) > most and math.isinf(each.metadata.get("most", math.inf)):
-                raise ConfigError(f"{option_name(each.name)} {value:,} is too large: give at most {most:,}")
+                raise ConfigError(f"{option_name(each.name)} {f'{value:,}':.60} is too large: give at most {most:,}")
             if isinstance(value, float) and not abs(value) <= LARGEST:
                 raise ConfigError(f"{option_name(each.name)} {value} is out of float32's range: give a smaller one")
         if self.track:
