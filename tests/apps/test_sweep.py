@@ -260,6 +260,27 @@ class Without:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("x = 1", "mine.py has no class Args: write one, as docs/trainers.md shows"),
+        ("\ndef x(", "mine.py, line 2: '(' was never closed"),
+        ("a\0", "mine.py"),
+        ("import nothing_like_it as base\nclass Args(base.Flags): pass", "ModuleNotFoundError: No module named 'noth"),
+    ],
+    ids=["another file", "syntax", "a zero byte", "import"],
+)
+def test_a_file_that_is_not_a_trainer_is_one_line(
+    text: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(text)
+    assert main(["sweep", "mine.py", "--budget", "1m"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("puffer: trainer mine.py") and fault in line
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.py"]
+
+
 def test_without_optuna_it_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name in [each for each in sys.modules if each.startswith("gbxcule_puffer.apps.sweep.")]:
         monkeypatch.delitem(sys.modules, name)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from gbxcule_puffer.commandline import parse
+from gbxcule_puffer.errors import ConfigError
 
 FLAGS = "Args"  # the class of a script's flags
 SWEEP = "SWEEP"  # ranges of its flags for a search, by name
@@ -31,8 +32,15 @@ def run_script(path: Path, prog: str, words: Sequence[str]) -> int:
 
 def flags_module(path: Path) -> ModuleType:
     """A module with only a script's flags: its class `Args`, the ranges for `puffer sweep` if it has any, and the names
-    that they use, such as the base class."""
-    tree = ast.parse(path.read_text(), str(path))
+    that they use, such as the base class.
+
+    Raises: ConfigError for a file that is not a trainer, with what Python says of it.
+    """
+    try:
+        tree = ast.parse(path.read_bytes(), str(path))
+    except (SyntaxError, ValueError) as error:  # ValueError: a zero byte
+        where = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        raise ConfigError(f"trainer {path}{where}: {error.msg if isinstance(error, SyntaxError) else error}") from None
     wanted, kept = {FLAGS, SWEEP}, list[ast.stmt]()
     for node in reversed(tree.body):
         if isinstance(node, ast.ImportFrom) and node.module != "__future__":
@@ -48,7 +56,13 @@ def flags_module(path: Path) -> ModuleType:
     module = ModuleType(f"{path.stem}_flags", ast.get_docstring(tree))
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses look up their names there
-    exec(compile(ast.Module(kept, []), str(path), "exec"), vars(module))
+    try:
+        exec(compile(ast.Module(kept, []), str(path), "exec"), vars(module))
+    except Exception as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise ConfigError(f"trainer {path}: {type(error).__name__}: {first}") from error
+    if not hasattr(module, FLAGS):
+        raise ConfigError(f"trainer {path} has no class {FLAGS}: write one, as docs/trainers.md shows")
     return module
 
 
