@@ -64,7 +64,7 @@ def profile_of(cartridge: Cartridge, states: Snapshot) -> np.ndarray:
 
 def checked(cartridge: Cartridge, states: Snapshot, pieces: Pieces) -> Pieces:
     """The pieces, called only where that pays, after they have run beside the interpreter from `states` on: a compiler
-    can have faults, and one was met. It pays where a call executes at least LEAST_OF_CALL instructions on average.
+    can have faults, and one was met. It pays where a call executes at least LEAST_OF_CALL instructions in the mean.
 
     Raises: StateError where they differ.
     """

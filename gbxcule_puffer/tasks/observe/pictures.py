@@ -30,17 +30,15 @@ bank of VRAM, the palette, and 1 or 0 for the others (behind: the background's c
 
 @dataclass(frozen=True)
 class PictureKind:
-    """A form of the screen in observations, in pixels, tiles or sprites: the form of its values, the emulator's screen
-    ('half' or 'full'), rows and values of a row in the observation, the largest value of a pixel or of one of its
-    colours, pixels per value, and, for observations in colour, the channels of a picture in a network, else 0."""
+    """A form of the screen in observations: pixels, tiles or sprites."""
 
     form: Form | Literal["tiles", "objects"]
-    screen: str
+    screen: str  # of the emulator: half or full
     rows: int
-    row_values: int
-    most: int
-    pixels: int = 1
-    channels: int = 0
+    row_values: int  # values of a row in the observation
+    most: int  # the largest value of a pixel, or of one of its colours
+    pixels: int = 1  # in a value
+    channels: int = 0  # of a picture in a network; 0 unless colours are observed
     dtype: type[np.uint8 | np.uint16] = np.uint8
 
     @property
