@@ -210,7 +210,7 @@ def test_a_baseline_of_other_types_is_refused(changes: dict[str, Any], tmp_path:
     (tmp_path / "records.json").write_text(json.dumps([record]))
     assert baseline.losses([record], baseline.load(tmp_path / "records.json"), 0.05) == []
     (tmp_path / "records.json").write_text(json.dumps([record | changes]))
-    with pytest.raises(ConfigError, match="has a record whose"):
+    with pytest.raises(ConfigError, match="has a record whose|a number has 401 digits"):
         baseline.load(tmp_path / "records.json")
 
 
