@@ -37,7 +37,7 @@ SUMS = "SHA256SUMS"
 LOADED = (".o", ".cubin", ".ptx", ".meta")  # suffixes of the files that are loaded
 LIMIT = 2**28  # bytes of one of them
 ROOM = 2**24  # the most bytes of a module: on a full disk the compiler would end the process
-KIND = Kind("compiled kernel", StateError, "it is compiled anew")
+KIND = Kind("compiled kernel", StateError, "it is compiled again")
 REMEDY = "set WARP_CACHE_PATH to a folder that can be written"
 # Where this CPU has the FEATURES, by LLVM's names, kernels are compiled for all CPUs that have them, so that a wheel's
 # kernels fit most. In place of Warp's flags, for exactly this CPU and with more inlining: as fast, and compiled sooner.
@@ -265,7 +265,7 @@ def _note(folder: Path) -> None:
 def _remove(folder: Path) -> None:
     """Removes a file in place of a module's folder, and the leftovers of killed processes."""
     if (folder / SUMS).exists():
-        print(printable(f"{folder} is damaged: its kernels are compiled anew"), file=sys.stderr)
+        print(printable(f"{folder} is damaged: its kernels are compiled again"), file=sys.stderr)
     for path in [folder, *folder.parent.glob(f"{folder.name}_p*")]:  # Warp compiles in folders named after processes
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -1,4 +1,4 @@
-"""Compiled kernels are loaded as they were written, or compiled anew; a cache that cannot be written is one line."""
+"""Compiled kernels are loaded as they were written, or compiled again; a cache that cannot be written is one line."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def test_a_damaged_kernel_is_compiled_anew(compiled: tuple[Any, Path], capfd: py
     left.mkdir()
     path.write_bytes(b"")
     assert count(module) == [0, 1, 2, 3]
-    assert "is damaged: its kernels are compiled anew" in capfd.readouterr().err
+    assert "is damaged: its kernels are compiled again" in capfd.readouterr().err
     assert as_written(folder) and not left.exists()
 
 
@@ -287,7 +287,7 @@ def test_a_damaged_kernel_of_a_gpu_is_compiled_anew(
     for damage in ("truncated", "empty", "one bit", "two bits", "missing"):
         DAMAGES[damage](path)
         assert count(module, cuda_device) == [0, 1, 2, 3]
-        assert "is damaged: its kernels are compiled anew" in capfd.readouterr().err
+        assert "is damaged: its kernels are compiled again" in capfd.readouterr().err
         assert as_written(path.parent)
 
 

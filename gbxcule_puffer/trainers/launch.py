@@ -23,7 +23,7 @@ from gbxcule_puffer.trainers.speed import GraphFlags, SpeedFlags
 
 MALLOPT = {"M_MMAP_THRESHOLD": (-3, 2**30), "M_TRIM_THRESHOLD": (-1, 2**31 - 1), "M_TOP_PAD": (-2, 2**26)}  # glibc's
 OWN = {"rom": ".gb", "symbols": ".sym", "stage": "", "stages": ""}  # flags whose files may be ours
-RESUMED = "stopped; --resume goes on from the last checkpoint, or begins anew where there is none"
+RESUMED = "stopped; --resume continues from the last checkpoint, or starts again if there is none"
 
 
 def launch(

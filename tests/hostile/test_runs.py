@@ -210,7 +210,7 @@ def test_a_baseline_of_other_types_is_refused(changes: dict[str, Any], tmp_path:
     (tmp_path / "records.json").write_text(json.dumps([record]))
     assert baseline.losses([record], baseline.load(tmp_path / "records.json"), 0.05) == []
     (tmp_path / "records.json").write_text(json.dumps([record | changes]))
-    with pytest.raises(ConfigError, match="has a record whose|a number has 401 digits"):
+    with pytest.raises(ConfigError, match=r"has a record whose|a number has 401 digits"):
         baseline.load(tmp_path / "records.json")
 
 
@@ -254,7 +254,7 @@ def test_names_of_symbols_are_short(tmp_path: Path) -> None:
     (BrokenPipeError(), 141, ""),
     (MemoryError("out of memory"), 2, "a2c: the memory is too small (out of memory): give fewer --num-envs\n"),
     (KeyboardInterrupt(), 130,
-     "\na2c: stopped; --resume goes on from the last checkpoint, or begins anew where there is none\n"),
+     "\na2c: stopped; --resume continues from the last checkpoint, or starts again if there is none\n"),
 ])  # fmt: skip
 def test_trainers_end_as_commands_do(
     error: BaseException, code: int, line: str, capfd: pytest.CaptureFixture[str]

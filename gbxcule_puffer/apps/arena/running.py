@@ -52,7 +52,7 @@ class Plan:
     flags: Sequence[str]
 
     def go(self) -> list[str]:
-        """Trains and records what has no record yet; a run that was cut off begins anew. Returns the names of those
+        """Trains and records what has no record yet; a run that was cut off starts again. Returns the names of those
         that failed, which do not keep others from running.
 
         Records are made on the CPU. Beside a GPU, that is while it trains the next runs.

@@ -25,7 +25,7 @@ from gbxcule_puffer.tasks.ram.view import Ram, Where
 MOST_SHOWN, MOST_WATCHED = 50, 64
 LONGEST_COMMAND = 300  # characters
 COMMANDS = {  # usage, meaning
-    "search": ("search [READING ...]", "search anew: for any number, or as u8, u16be, bcd3, digits6 ..."),
+    "search": ("search [READING ...]", "start a new search: for any number, or as u8, u16be, bcd3, digits6 ..."),
     "undo": ("undo", "take the last condition back"),
     "list": ("list", "the numbers that are watched and those that are left"),
     "watch": ("watch WHERE [READING]", "show a number"),

@@ -80,7 +80,7 @@ def _clock(counts: Counts, names: AddressNames) -> Iterator[str]:
     batches = counts.a_step(causes[counters.BATCHES])
     yield "What happens in a step"
     yield f"  interrupts: {_interrupts(counts)}"
-    yield f"  events, for which all devices are looked at: {batches:,.0f} (usually {TYPICAL['events']:,})"
+    yield f"  events, at which all devices are updated: {batches:,.0f} (usually {TYPICAL['events']:,})"
 
 
 def _stops(counts: Counts, names: AddressNames) -> Iterator[str]:
