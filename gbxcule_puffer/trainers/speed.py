@@ -25,8 +25,7 @@ class GraphFlags(RunFlags):
     )
     graph_task: bool = flag(
         False,
-        "record acting and stepping with --task, too, whose code must never wait for the GPU, and do the same in each "
-        "step",
+        "record acting and stepping with --task, too: its code must never wait for the GPU, and do the same each step",
         RUN,
         resumable=True,
     )
