@@ -124,7 +124,7 @@ def test_the_table_of_emulators_is_of_its_record() -> None:
 
 
 def test_the_table_of_versions_is_of_its_record() -> None:
-    """docs/versions.md has what `python -m benchmarks.pages.versions` writes; a failure is explained."""
+    """docs/lab/versions.md has what `python -m benchmarks.pages.versions` writes; a failure is explained."""
     runs, text = json.loads(versions.RECORD.read_text()), versions.PAGE.read_text()
     assert versions.page(text, runs) == text
     assert runs and all(run["failed"] == 0 or "note" in run for run in runs)

@@ -1,4 +1,4 @@
-"""The table of docs/versions.md, what the tests were run with, from benchmarks/results/versions.json.
+"""The table of docs/lab/versions.md, what the tests were run with, from benchmarks/results/versions.json.
 
     python -m benchmarks.pages.versions                                # writes the table
     python -m benchmarks.pages.versions --add RESULTS.xml "WORDS"      # first adds a run of this Python's tests
@@ -26,7 +26,7 @@ from gbxcule_puffer.files import write_json, write_text
 from gbxcule_puffer.provenance import git_sha, versions
 
 RECORD = ROOT / "benchmarks/results/versions.json"
-PAGE = ROOT / "docs/versions.md"
+PAGE = ROOT / "docs/lab/versions.md"
 COLUMNS = {
     "python": "Python", "torch": "torch", "numpy": "NumPy", "warp-lang": "Warp", "gymnasium": "Gymnasium",
     "pufferlib-core": "pufferlib-core", "pyboy": "PyBoy", "jax": "JAX",
