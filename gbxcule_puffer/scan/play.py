@@ -22,9 +22,7 @@ PERSISTENCE = (2, 5, 12, 30)  # looks for which a random button is held on avera
 RANDOM = [0] * 3 + [1, 2, 4, 8] * 3 + [0x10] * 4 + [0x11, 0x12, 0x14, 0x18] + [0x20] * 2 + [0x21, 0x22] + [0x80]
 SCENES = 12  # moments that are kept, in which bytes are changed to see what depends on them
 SHORT, LONG = 4, 28  # rounds after which a context begins again at the start: of even and odd contexts
-# Forks in a row, and what is between them, in which no button changes the picture, after which a context begins again,
-# too: the game is over. A point is followed by a pause in some games: contexts that play for long wait longer.
-DEAD, LONG_DEAD = 2, 3
+DEAD = 2  # forks in a row in which no button changes the picture, after which it begins again, too: the game is over
 
 
 class Rounds:
@@ -51,12 +49,7 @@ class Rounds:
         self._held = self._nothing.clone()
         self._everyone = torch.ones(count, dtype=torch.bool, device=device)
         self._alike = torch.zeros(self.contexts, dtype=torch.int32, device=device)  # forks in a row
-        self._still = torch.zeros(count, dtype=torch.int32, device=device)  # looks since the picture changed
-        is_short = self._env[: self.contexts] % 2 == 0
-        self._period = torch.where(is_short, SHORT, LONG)
-        self._dead = torch.where(is_short, DEAD, LONG_DEAD)  # forks
-        waits = torch.where(is_short, RANDOM_LOOKS // 2, FORK_LOOKS + RANDOM_LOOKS)
-        self._waits = waits[self._context]  # looks in which the picture stands still
+        self._moved = ~self._everyone  # envs whose picture changed in the last half of random play
 
     def play(self, rounds: int) -> None:
         """Plays and records rounds, and keeps scenes, evenly over them."""
@@ -69,12 +62,12 @@ class Rounds:
             for look in range(FORK_LOOKS):
                 self.step(self._branch if look < HELD_LOOKS else self._nothing)
             self._alike = torch.where(self._reacts(), 0, self._alike + 1)
-            for _ in range(RANDOM_LOOKS):
+            for look in range(RANDOM_LOOKS):
                 self.step(self.random())
-            self._alike = torch.where(self._reacts(), 0, self._alike)  # it was a pause
+                self._moved = (self.recording.latest_drawn > 0) | (self._moved & (look > RANDOM_LOOKS // 2))
 
     def _reacts(self) -> torch.Tensor:
-        """(contexts,) true where some button has changed the picture since the last fork."""
+        """(contexts,) true where some button has changed the picture."""
         pictures = self.emulator.screen[:, :: SPARSE // 2, :: SPARSE // 2].flatten(1)
         pictures = pictures.view(self.contexts, len(BRANCHES), -1)
         return (pictures[:, 1:] != pictures[:, :1]).flatten(1).any(1)
@@ -82,8 +75,7 @@ class Rounds:
     def _leaders(self, index: int) -> torch.Tensor:
         """The env of each context that a fork copies, (contexts,): each in turn, but none whose picture stands still,
         unless all do."""
-        is_over = self._still >= self._waits
-        turn = (self._env - index * 3 - self._context) % len(BRANCHES) + len(BRANCHES) * is_over
+        turn = (self._env - index * 3 - self._context) % len(BRANCHES) + len(BRANCHES) * ~self._moved
         return turn.view(self.contexts, -1).argmin(1) + self._env[:: len(BRANCHES)]
 
     def _in_play(self, index: int, context: int) -> torch.Tensor:
@@ -98,17 +90,17 @@ class Rounds:
         leader = self._env == self._leaders(index)[self._context]
         slots = (1 + self._context).to(torch.int32)
         self.pool.save(leader, slots)
-        dead = self._alike >= self._dead
-        again = dead | ((index + self._env[: self.contexts] // 2) % self._period == 0) | (index == 0)
-        self._alike = torch.where(dead, 0, self._alike)
-        self.pool.reset(self._everyone, torch.where(again[self._context], 0, slots))
+        period = torch.where(self._context % 2 == 0, SHORT, LONG)
+        dead = self._alike[self._context] >= DEAD
+        again = ((index + self._context // 2) % period == 0) | dead if index else self._everyone
+        self._alike = torch.where(self._alike >= DEAD, 0, self._alike)
+        self.pool.reset(self._everyone, torch.where(again, 0, slots))
         self.recording.forks.append(self.recording.looks)
         self.recording.look(self._nothing, False)
 
     def step(self, buttons: torch.Tensor) -> None:
         self.emulator.step(buttons)
         self.recording.look(buttons)
-        self._still = torch.where(self.recording.latest_drawn > 0, 0, self._still + 1)
 
     def random(self) -> torch.Tensor:
         """Buttons of random play: each env holds one for a while, then takes another."""

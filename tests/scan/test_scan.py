@@ -227,16 +227,3 @@ def test_a_rom_that_does_nothing_ends_in_one_line(tmp_path: Path, capsys: pytest
     assert main(["scan", rom, "--start-actions", str(start), "--num-envs", "16", "--seconds", "3"]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert "no byte of RAM changes" in error and "--start-state" in error
-
-
-# Counts in C100 how often A was pressed, and after each time is black and stands still for four and a half seconds.
-POINTS = bytes.fromhex(
-    "21 00 C1  36 00  3E 10  E0 00  F0 00  CB 47  20 F6  34  3E 1B  E0 47"
-    "16 0A  01 00 00  0B  78  B1  20 FB  15  20 F8  3E E4  E0 47  18 DE"
-)
-
-
-def test_a_pause_after_a_point_is_not_the_end_of_a_game(tmp_path: Path) -> None:
-    result = scan(tiny_rom(tmp_path / "points.gb", POINTS), start_actions=["NOOP"], seconds=25, num_envs=16)
-    points = result.recording.values[:, :, result.recording.index[0xC100]]
-    assert int(points.max()) >= 3
