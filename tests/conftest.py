@@ -94,11 +94,12 @@ def no_kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of shared ROMs and references; the test is skipped where there is none."""
-    from benchmarks.workload import SHARED_VARIABLE, shared_folder  # with torch, which pytest itself does not need
+    from benchmarks.workload import shared_folder  # with torch, which pytest itself does not need
+    from tests.support.shared import NONE
 
     folder = shared_folder()
     if folder is None:
-        pytest.skip(f"no shared references: put them beside the repository as ../shared or set {SHARED_VARIABLE}")
+        pytest.skip(NONE)
     return folder
 
 

@@ -148,9 +148,9 @@ def test_files_named_are_there() -> None:
             assert [name for name in names if "*" not in name and f"/{name}" not in known] == [], page.name
 
 
-@pytest.mark.parametrize("block", of_language("json"), ids=str)
-def test_json_is_json(block: Block) -> None:
-    json.loads(block.text)
+def test_json_is_json() -> None:
+    for block in of_language("json"):
+        json.loads(block.text)
 
 
 @pytest.mark.parametrize("block", of_language("toml"), ids=str)

@@ -13,9 +13,10 @@ from benchmarks.references import (
     game_reference,
     step_hashes,
 )
-from benchmarks.workload import GAMES, SHARED_VARIABLE, shared_folder
+from benchmarks.workload import GAMES, shared_folder
 from gbxcule_puffer.emulator import Emulator
 from tests.support.oracle import differing_steps
+from tests.support.shared import cases
 
 SHARED = shared_folder()
 CORPUS = sorted(path.stem for path in (SHARED / "roms/corpus").glob("*.gb")) if SHARED else []
@@ -26,9 +27,8 @@ def test_40_steps_give_the_reference_hashes(shared: Path, game: str) -> None:
     assert_as_reference(game_reference(shared, game), Emulator(game_reference(shared, game).rom, 1, screen="full"))
 
 
-@pytest.mark.skipif(not CORPUS, reason=f"no shared corpus: put it beside the repository or set {SHARED_VARIABLE}")
 @pytest.mark.parametrize("kernel", ["interpreter", "datapath"])
-@pytest.mark.parametrize("game", CORPUS or ["none"])
+@pytest.mark.parametrize("game", cases(CORPUS))
 def test_40_steps_of_the_corpus_in_both_kernels(shared: Path, game: str, kernel: str) -> None:
     reference = game_reference(shared, game, "corpus")
     assert_as_reference(reference, Emulator(reference.rom, 1, screen="full", kernel=kernel))

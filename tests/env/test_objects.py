@@ -19,6 +19,7 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.observe.pictures import FEATURES, NO_TILE, OBJECTS
 from tests.conformance.test_color import picture_rom
 from tests.support.envs import assert_same, assert_same_in_a_graph, host, make_test_task, play, random_actions
+from tests.support.shared import cases
 
 OWN = [ROOT / f"roms/{name}.gb" for name in ("homeward", "orchard")]
 SHARED = shared_folder()
@@ -142,7 +143,7 @@ def test_games_as_in_pyboys_api(path: Path) -> None:
     assert path not in OWN or (seen["game_area"] and seen["sprites"])
 
 
-@pytest.mark.parametrize("path", COLOR, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", cases(COLOR), ids=lambda path: path.stem)
 def test_games_for_color(path: Path) -> None:
     assert compare(path, 24, "cgb")["y"]
 

@@ -17,6 +17,7 @@ from gbxcule_puffer.emulator.saves.state_files import load_state_file, write_pyb
 from tests.conformance.test_color import games
 from tests.emulator.saves.test_pyboy_state import without_host_time
 from tests.fuzz.lockstep import random_buttons
+from tests.support.shared import cases
 
 POINTS = (7, 30)  # steps before the state is saved, in turns
 STEPS = 8  # after it
@@ -39,7 +40,7 @@ def go_on(emulator: Emulator, oracle: PyBoyEmulator, seed: int) -> None:
 
 @pytest.mark.usefixtures("shared")
 @pytest.mark.parametrize(
-    ("path", "point"), [pytest.param(path, POINTS[i % 2], id=path.stem) for i, path in enumerate(GAMES)]
+    ("path", "point"), cases([pytest.param(path, POINTS[i % 2], id=path.stem) for i, path in enumerate(GAMES)], 2)
 )
 def test_states_of_games(path: Path, point: int, tmp_path: Path) -> None:
     """The emulator goes on from PyBoy's file as a fresh PyBoy does, and PyBoy from the file that the emulator wrote."""
