@@ -14,10 +14,11 @@ MOST_ON_LINE = wp.constant(10)
 NONE = wp.constant(wp.uint64(0))
 ONE = wp.constant(wp.uint64(1))
 
-# Four sprites at a time, one per byte of a word: bottom - Y, and which of these differences are below the height. On a
-# GPU, byte i of a word is the sprite 8 * i later, so bit 7 of each byte only has to be shifted. A product collects the
-# bits of the last eight sprites; on a CPU, those of all.
+# On a GPU, four sprites at a time, one per byte of a word: bottom - Y, and which of these differences are below the
+# height. Byte i of a word is the sprite 8 * i later, so bit 7 of each byte only has to be shifted. A product collects
+# the bits of the last eight sprites. On a CPU, eight at a time: a sprite's Y is the low byte of its word in OAM.
 _SPRITES = """
+#if defined(__CUDA_ARCH__)
     const unsigned high = 0x80808080u, low = 0x7F7F7F7Fu;
     const unsigned x = (unsigned)bottom * 0x01010101u;
     const unsigned outside = height == 16 ? 0xF0F0F0F0u : 0xF8F8F8F8u;
@@ -27,7 +28,6 @@ _SPRITES = """
         return ~(((t & low) + low) | t | low);
     };
     const auto gathered = [](unsigned found) { return ((found >> 7) * 0x10204080u) >> 28; };
-#if defined(__CUDA_ARCH__)
     const uint4* words = (const uint4*)oam;
     __builtin_assume(__isGlobal(words));
     const auto gather = [](unsigned a, unsigned b, unsigned c, unsigned d) {
@@ -46,11 +46,14 @@ _SPRITES = """
     const unsigned last = gathered(hits(gather(a.x, a.y, a.z, a.w))) | gathered(hits(gather(b.x, b.y, b.z, b.w))) << 4;
     return found | (unsigned long long)last << 32;
 #else
-    const unsigned char* bytes = (const unsigned char*)oam;
+    typedef int Eight __attribute__((vector_size(32), aligned(16)));
+    const Eight* words = (const Eight*)oam;
+    const Eight bits = {1, 2, 4, 8, 16, 32, 64, 128};
     unsigned long long found = 0;
-    for (int i = 0; i < 10; ++i) {
-        const unsigned char* w = bytes + 16 * i;
-        found |= (unsigned long long)gathered(hits(w[0] | w[4] << 8 | w[8] << 16 | (unsigned)w[12] << 24)) << (4 * i);
+    for (int i = 0; i < 5; ++i) {
+        const Eight difference = bottom - (words[i] & 255);
+        const Eight hits = (difference >= 0) & (difference < height) & bits;
+        found |= (unsigned long long)__builtin_reduce_or(hits) << (8 * i);
     }
     return found;
 #endif
