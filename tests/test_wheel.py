@@ -67,7 +67,8 @@ def test_wheel_has_everything(wheel: Path) -> None:
     inside = {"py.typed", "roms/homeward.gb", "roms/homeward/stages.json", "integrations/pufferl/gbxcule.ini"}
     inside |= {"cleanrl_style/ppo_lite.py", "baselines/pyboy_machine.py", "roms/micro/alu_loop.gb"}
     inside |= {f"roms/{name}/game.toml" for name in ("gateward", "homeward", "orchard", "storeroom")}
-    inside |= {f"roms/{name}/agent.{suffix}" for name in ("homeward", "orchard") for suffix in ("json", "safetensors")}
+    agents = "homeward", "orchard", "storeroom"
+    inside |= {f"roms/{name}/agent.{suffix}" for name in agents for suffix in ("json", "safetensors")}
     arena = ROOT / "roms/arena"
     inside |= {f"roms/arena/{path.relative_to(arena).as_posix()}" for path in arena.glob("*/*") if path.is_file()}
     assert "roms/arena/2048/LICENSE.txt" in inside and wheel.stat().st_size < 10e6
