@@ -55,7 +55,7 @@ from tests.conformance.test_color import picture_rom
 from tests.hostile.mutate import mutant, mutant_of_bytes, mutant_of_json, mutant_of_number
 
 ROM = ROOT / "roms" / "homeward.gb"
-ARENA = ROOT / "benchmarks" / "arena" / "homeward__ppo__1.json"
+ARENA = ROOT / "benchmarks" / "arena" / "homeward__ppo__2.json"
 CARTRIDGE = load_cartridge(ROM)
 COLOR, COMPATIBLE = load_cartridge(picture_rom(1, 0xC0), model="cgb"), load_cartridge(ROM, model="cgb")
 CODEC = get_codec("pokemonred_puffer_v1")
