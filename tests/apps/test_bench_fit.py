@@ -30,6 +30,7 @@ WORDS = ["--rom", str(ROM), "--num-envs", "64"]
 
 def tensor_bytes() -> int:
     """Bytes of all storages that some tensor uses."""
+    gc.unfreeze()  # what was there when something was imported late (lazily.py)
     gc.collect()
     tensors = [each for each in gc.get_objects() if issubclass(type(each), torch.Tensor) and not each.is_meta]
     storages = {each.untyped_storage().data_ptr(): each.untyped_storage().nbytes() for each in tensors}
