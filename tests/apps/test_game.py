@@ -78,7 +78,7 @@ def test_a_good_game_is_well(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ((*GOOD[:3], '[env]\naction_codec = "NOOP,LEFT,A"'), "ok", "the picture answers to the D-pad"),
         ((*GOOD[1:3], '[env]\naction_codec = "NOOP,START"'), "ok", "the picture answers to a button"),
         ((*GOOD, '[milestones]\nfar = "score > 200"'), "ok", "far: 0% of the episodes"),
-        ((*GOOD[:4], '[statistics]\nunused = "unused"'), "hint", "unused was 0 all the time"),
+        ((*GOOD[:4], '[statistics]\nunused = "unused"'), "hint", "unused was 0 at the end of each episode"),
         ((*GOOD[:3], '[statistics]\nscore = "score"', "[env]\nmax_steps = 99"), "hint", "no episode has ended in 40"),
         ((*GOOD[1:3], '[end]\nfailure = "lives.delta < 0"'), "hint", "does not look like play"),
         ((*GOOD[:2], '[reward]\nmoves = "-abs(basket_x.delta)"'), "hint", "pressing nothing is rewarded more"),

@@ -192,7 +192,7 @@ def test_a_task_that_observes_something_else(members: dict[str, Any], fault: str
         ({"ram_obs": "wMoney"}, r"ram_obs 'wMoney': symbol 'wMoney' is not in .*homeward\.sym: give one of its names"),
         ({"ram_obs": "player_q", "symbols": SYMBOLS}, "'player_q' is not in .*did you mean"),
         ({"ram_obs": "C000:0"}, "has 0 bytes: give from 1 to 1024"),
-        ({"ram_obs": "C000:bits:3"}, "'C000:bits:3' has ':3' behind :bits"),
+        ({"ram_obs": "C000:bits:3"}, "'C000:bits:3' has ':3' after :bits"),
         ({"ram_obs": "0100"}, "is not VRAM, WRAM, OAM or HRAM"),
         ({"ram_obs": ""}, "is not a hexadecimal address"),
         ({"visited_obs": 32}, "must be from 0 to 31"),

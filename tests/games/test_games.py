@@ -185,7 +185,7 @@ def test_a_patch_changes_the_rom_in_memory_alone(tmp_path: Path) -> None:
             env.step(torch.zeros(1, dtype=torch.int64))
             env.close()
     for variant, fault in (
-        ("c", r"\[variants\.c\] patch\[0\]: offset 0x7fffff and its bytes end behind the ROM: give at most 0xffff"),
+        ("c", r"\[variants\.c\] patch\[0\]: offset 0x7fffff and its bytes end beyond the ROM: give at most 0xffff"),
         ("d", r"\[variants\.d\] patch\[0\]: makes a ROM that does not run: ROM: header checksum"),
     ):
         with pytest.raises((ConfigError, RomError), match=fault):

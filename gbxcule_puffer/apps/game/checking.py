@@ -351,7 +351,7 @@ def _statistics(game: Game, random: Played) -> list[Finding]:
                 Finding("milestone", OK, f"{short}: {share:.0%} of the episodes with random buttons came there")
             )
         elif low == high:
-            text = f"{short} was {low:g} as each episode with random buttons ended: fine if that is always so"
+            text = f"{short} was {low:g} at the end of each episode with random buttons: fine if that is always so"
             found.append(Finding("statistic", HINT, text))
         else:
             found.append(Finding("statistic", OK, f"{short}: {low:g} to {high:g}"))
