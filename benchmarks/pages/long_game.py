@@ -1,4 +1,4 @@
-"""The table of docs/long-games.md and its picture of milestones over steps, from records of training.long_game.
+"""The table of docs/lab/long-games.md and its picture of milestones over steps, from records of training.long_game.
 
 python -m benchmarks.pages.long_game RECORD.json --out PICTURE.png
 """
