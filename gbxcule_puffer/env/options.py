@@ -62,83 +62,86 @@ class EnvOptions:
     """
 
     # fmt: off
-    obs: str = option("shades", "picture of an observation: shades (72x80), packed (four pixels per byte), averaged "
-                      "(sums of four shades), full (144x160), grey (an image from 0 to 255 of 84x84 means; grey_64x96: "
-                      "in another size); in colour luma, rgb or rgb555, each also as _full (docs/color.md); or no "
-                      "picture: tiles (18x20), objects (40 sprites) (docs/objects.md)", PICTURE,
+    obs: str = option("shades", "what the agent observes: shades (72x80), packed (the same, four pixels per byte), "
+                      "averaged (72x80 sums of four shades), full (144x160), grey (84x84, 0 to 255; grey_64x96 has "
+                      "another size); in colour luma, rgb or rgb555, each also as _full (docs/color.md); tiles (18x20) "
+                      "or objects (40 sprites) instead of pixels (docs/objects.md)", PICTURE,
                       check=observation_kind)
     stack_k: int = option(1, "pictures in an observation, the newest last", PICTURE, least=1, most=MOST_PICTURES)
     ram_obs: str | None = option(
-        None, "bytes of RAM to observe as well, by symbol or hexadecimal address, with lengths, also as bits: "
-        "wMoney:3,D347,wEventFlags:32:bits", PICTURE)
-    visited_obs: int = option(0, "radius in cells of the observed map around the player: 1 where the episode has been "
-                              "(needs position)", PICTURE, least=0, most=MOST_RADIUS)
-    action_obs: int = option(0, "number of last actions to observe as well", PICTURE, least=0, most=64)
+        None, "bytes of RAM to observe too: symbols or hexadecimal addresses, with a length and :bits where needed, "
+        "such as wMoney:3,D347,wEventFlags:32:bits", PICTURE)
+    visited_obs: int = option(0, "observe a map of the cells that the episode has visited, up to this number of cells "
+                              "around the player (needs position)", PICTURE, least=0, most=MOST_RADIUS)
+    action_obs: int = option(0, "observe this number of past actions as well", PICTURE, least=0, most=64)
     action_codec: str = option(
-        DEFAULT_CODEC, "actions: pokemonred_puffer_v0, pokemonred_puffer_v1 (with NOOP), multi_binary, multi_discrete, "
-        "or a list such as NOOP:60,A,B,SELECT,UP+B (NOOP for 60 frames), or several lists with a slash between them",
+        DEFAULT_CODEC, "the actions: pokemonred_puffer_v0, pokemonred_puffer_v1 (with NOOP), multi_binary, "
+        "multi_discrete, a list such as NOOP:60,A,B,SELECT,UP+B (NOOP for 60 frames), or several lists separated by "
+        "slashes",
         PICTURE, check=get_codec)
     frames_per_step: int = option(
         FRAMES_PER_STEP, "emulated frames of one step", PICTURE, least=1, most=MOST_FRAMES)
     release_after_frames: int = option(
-        RELEASE_AFTER_FRAMES, "frames after which a step releases its buttons (the same as frames_per_step: held "
-        "until a step that does not press them)", PICTURE, least=1)
+        RELEASE_AFTER_FRAMES, "frames after which a step releases its buttons; the same as frames_per_step holds them "
+        "until a step does not press them", PICTURE, least=1)
 
     until: str | None = option(
-        None, "conditions on RAM that together end a step early, such as wJoyIgnore==0,C0A3&04!=0; frames_per_step is "
-        "then the limit", PICTURE)
+        None, "end a step early once all these conditions on RAM hold, such as wJoyIgnore==0,C0A3&04!=0; "
+        "frames_per_step is then the limit", PICTURE)
 
     start_state: StrPath | Sequence[StrPath] | None = option(
-        None, "state or .sav file in which episodes start; of several (a folder or a list) each episode takes one "
-        "(default: power-on)", TASK)
+        None, "state or .sav file in which episodes start (default: power-on); from a folder or a list of files, each "
+        "episode takes one", TASK)
     goal_dir: StrPath | None = option(None, "folder of the goal (default: none, only time ends an episode)", TASK)
     stages: StrPath | None = option(
-        None, "list of stages, each with its own start, goal and limit, instead of start_state and goal_dir", TASK)
-    chain: bool = option(False, "a stage's goal leads to the next stage in the same episode", TASK)
+        None, "list of stages, each with its own start, goal and limit; replaces start_state and goal_dir", TASK)
+    chain: bool = option(False, "at a stage's goal, continue with the next stage in the same episode", TASK)
     max_steps: int | None = option(
-        None, "steps after which an episode is truncated (default: the task's own, else 128)", TASK, least=1,
+        None, "steps after which an episode is truncated (default: the task's limit, or 128)", TASK, least=1,
         most=MOST_STEPS)
-    tau: float | None = option(None, "distance below which the picture counts as the goal's (default: the goal's own)",
+    tau: float | None = option(None, "distance below which a picture counts as the goal (default: the goal's own)",
                                TASK, least=0, most=1)
     k_consecutive: int | None = option(
-        None, "steps in a row for which the picture must match the goal's (default: the goal's own)", TASK, least=1,
+        None, "steps in a row in which the picture must match the goal (default: the goal's own)", TASK, least=1,
         most=MOST_STEPS)
     task: TaskSpec | None = option(
-        None, "reward from RAM: package.module:Class or file.py:Class, in Python also a Task or its class "
+        None, "your own reward from RAM: package.module:Class or file.py:Class; in Python also a Task or its class "
         "(docs/your-reward.md)", TASK)
     symbols: StrPath | None = option(
-        None, "symbol file of the ROM; tasks may use its names, and those of the files beside the ROM", TASK)
+        None, "symbol file of the ROM, for addresses by name; symbol files beside the ROM are used without it", TASK)
     position: str | None = option(
-        None, "RAM of the player's map number, row and column, for visited_obs and for the map of a viewer: "
-        "D35E,D361,D362 or symbols (default: the task's)", TASK)
+        None, "RAM of the player's map number, row and column, such as D35E,D361,D362 or symbols; for visited_obs, "
+        "coverage and the map of a viewer (default: the task's)", TASK)
     step_cost: float | None = option(
-        None, f"reward of every step (default: {STEP_COST}, or 0 with a task and no goal)", TASK, weight=True,
+        None, f"reward of every step (default: {STEP_COST}; 0 with a task and no goal)", TASK, weight=True,
         **ANY_REWARD)
     alpha: float = option(10.0, "reward for coming closer to the goal's picture, per unit of distance", TASK,
                            weight=True, **ANY_REWARD)
     goal_bonus: float = option(5.0, "reward for reaching the goal", TASK, weight=True, **ANY_REWARD)
 
-    start_waits: int = option(0, "each episode starts after 0 to this many steps without a button, at random", EPISODES,
-                              least=0, most=10_000)
-    stagger: bool = option(False, "cut the first episode of each env at a random step, so that episodes of max_steps "
-                           "do not all end in the same step", EPISODES)
-    sticky_actions: float = option(0.0, "probability that a step repeats the last action", EPISODES, least=0, below=1)
+    start_waits: int = option(0, "begin each episode with a random number of steps without a button, up to this number",
+                              EPISODES, least=0, most=10_000)
+    stagger: bool = option(False, "truncate the first episode of each Game Boy at a random step, so that later "
+                           "episodes do not all end in the same step", EPISODES)
+    sticky_actions: float = option(0.0, "probability that a step repeats the previous action", EPISODES, least=0,
+                                   below=1)
     blocked_actions: tuple[str, ...] = option((), "names of actions that press nothing", EPISODES)
     curriculum: str = option("uniform", "which start or stage an episode takes (docs/exploration.md)", EPISODES,
                              one_of=("uniform", "first", "progress", "by_env"))
 
     archive_slots: int = option(
-        0, "number of saved states with something new, in which later episodes may start", EXPLORATION, least=0,
+        0, "states to keep in the archive: each with a new cell, for later episodes to start in", EXPLORATION, least=0,
         most=2**24)
-    archive_share: float = option(0.5, "share of the episodes that start in the archive", EXPLORATION, least=0, below=1)
+    archive_share: float = option(0.5, "share of the episodes that start in a state of the archive", EXPLORATION,
+                                  least=0, below=1)
     archive_steps: int | None = option(
-        None, "steps after which an episode from the archive is truncated (default: as any other)", EXPLORATION,
+        None, "steps after which an episode from the archive is truncated (default: max_steps)", EXPLORATION,
         least=1, most=MOST_STEPS)
     archive_behind: float = option(
-        1.0, "factor by which each milestone that a saved state is behind the furthest one lowers its chance (below 1: "
-        "needs milestones)", EXPLORATION, least=2**-8, most=1)
+        1.0, "prefer states of the archive that are ahead: multiply the weight of a state by this for each milestone that "
+        "it is behind the furthest one (below 1: needs milestones)", EXPLORATION, least=2**-8, most=1)
     milestone_slots: int = option(
-        0, "states kept of each milestone of the game, in which later episodes may start", EXPLORATION, least=0,
+        0, "states to keep of each milestone of the game, for later episodes to start in", EXPLORATION, least=0,
         most=1_024)
     milestone_share: float = option(0.5, "share of the episodes that start in a milestone's state", EXPLORATION,
                                     least=0, most=1)
@@ -146,21 +149,21 @@ class EnvOptions:
         None, "steps without a new milestone after which an episode is truncated", EXPLORATION, least=1,
         most=MOST_STEPS)
     swarm_steps: int | None = option(
-        None, "interval in steps at which envs that have reached fewer milestones than the best kept state go on from "
-        "it", EXPLORATION, least=1, most=MOST_STEPS)
-    swarm_share: float = option(0.5, "probability that an env that is behind does so", EXPLORATION, least=0,
+        None, "every this many steps, move Game Boys that have reached fewer milestones than the best kept state to "
+        "that state", EXPLORATION, least=1, most=MOST_STEPS)
+    swarm_share: float = option(0.5, "probability with which a Game Boy that is behind is moved", EXPLORATION, least=0,
                                 most=1)
     coverage: bool = option(False, "count how often each position of the game's maps was visited, for a picture (needs "
                             "position)", EXPLORATION)
-    visit_bonus: float = option(0.0, "reward for the n-th visit of a cell: this divided by the square root of n",
+    visit_bonus: float = option(0.0, "reward for the n-th visit of a cell: this number divided by the square root of n",
                                  EXPLORATION, **ANY_REWARD)
-    visit_key: str = option("picture", "a cell: picture (coarse), pixels (the exact picture), or RAM such as "
-                            "ram:C0A0,C0B0:24 or symbols (for exploration only)", EXPLORATION, check=check_visit_key)
+    visit_key: str = option("picture", "what a cell is: picture (coarse), pixels (the exact picture), or bytes of RAM "
+                            "such as ram:C0A0,C0B0:24, also by symbols", EXPLORATION, check=check_visit_key)
     reward_scale: float = option(1.0, "factor that multiplies the whole reward", EXPLORATION, **ANY_REWARD)
 
-    io: str = option("numpy", "PufferLib's NumPy buffers, or torch tensors on the device without a copy", RUNNING,
+    io: str = option("numpy", "numpy: PufferLib's NumPy buffers; torch: tensors on the device, without a copy", RUNNING,
                      one_of=("numpy", "torch"))
-    info_mode: str = option("stats", "infos: full (statistics, and the share of each action), stats (statistics), or "
+    info_mode: str = option("stats", "what the infos have: stats (statistics), full (and the share of each action), or "
                             "none", RUNNING, one_of=("full", "stats", "none"))
     log_interval: int = option(64, "steps between two infos", RUNNING, least=1)
     header: str = option("strict", "pyboy also runs ROMs of 16 KiB, and ROMs shorter than their header says",
@@ -179,7 +182,7 @@ class EnvOptions:
     seed: int | None = option(
         0, "seed of everything that is sampled (None: 0)", RUNNING, least=-LARGEST_SEED, most=LARGEST_SEED)
     first_env: int = option(
-        0, "env i gets the random numbers of env first_env + i of a larger environment", RUNNING, least=0,
+        0, "Game Boy i gets the random numbers of Game Boy first_env + i of a larger environment", RUNNING, least=0,
         most=2**31 - 1)
     # fmt: on
 
@@ -287,9 +290,14 @@ def limits_of(option: Field[object]) -> str:
     if limits["one_of"]:
         return f"one of {', '.join(limits['one_of'])}"
     if not math.isinf(limits["most"]):
-        return f"from {limits['least']:,} to {limits['most']:,}"
+        return f"from {_figure(limits['least'])} to {_figure(limits['most'])}"
     bounds = (("at least", limits["least"]), ("below", limits["below"]))
-    return " and ".join(f"{word} {bound:,}" for word, bound in bounds if not math.isinf(bound))
+    return " and ".join(f"{word} {_figure(bound)}" for word, bound in bounds if not math.isinf(bound))
+
+
+def _figure(bound: float) -> str:
+    """A limit in digits: whole numbers without a decimal point."""
+    return f"{int(bound) if bound == int(bound) else bound:,}"
 
 
 def checked(option: Field[object], value: object) -> object:
