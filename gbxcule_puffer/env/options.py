@@ -138,8 +138,8 @@ class EnvOptions:
         None, "steps after which an episode from the archive is truncated (default: max_steps)", EXPLORATION,
         least=1, most=MOST_STEPS)
     archive_behind: float = option(
-        1.0, "prefer states of the archive that are ahead: multiply the weight of a state by this for each milestone that "
-        "it is behind the furthest one (below 1: needs milestones)", EXPLORATION, least=2**-8, most=1)
+        1.0, "prefer states of the archive that are ahead: multiply the weight of a state by this for each milestone "
+        "that it is behind the furthest one (below 1: needs milestones)", EXPLORATION, least=2**-8, most=1)
     milestone_slots: int = option(
         0, "states to keep of each milestone of the game, for later episodes to start in", EXPLORATION, least=0,
         most=1_024)
