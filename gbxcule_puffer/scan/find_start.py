@@ -1,7 +1,7 @@
 """A start state, found from power-on: a moment at which each direction moves something, and the opposite moves it back.
 
-All envs walk on their own: waits, START, A, and now and then another button, at different rates. After some steps, each
-env is copied and plays nothing and each direction; what then differs says how far it is in the game.
+Walkers go on their own: waits, START, A, and now and then another button, at different rates. After some steps, each
+walker plays nothing, each direction and A from the same state; what then differs says how far it is in the game.
 """
 
 from __future__ import annotations
@@ -44,86 +44,101 @@ WORTH = {"axis": 2.0, "goes_on": 3.0, "own": 1.5, "jumps": 2.0}
 SAME = 0.15  # part of the picture that A changes at most where it makes something jump, and is not a menu's choice
 
 
-def find_start(emulator: Emulator, seed: int) -> Start:
+def find_start(emulator: Emulator, seed: int, copies: int = 1) -> Start:
     """The best state that was found, or an earlier one on its way that is nearly as good, with the actions that lead
-    there."""
-    walk = _Walk(emulator, seed)
+    there.
+
+    copies: envs of each walker, a divisor of num_envs. A test plays as many of TESTED at the same time: on a GPU, six
+    take little longer than one. They change no result.
+    """
+    walk = _Walk(emulator, seed, copies)
     for step in counted(STEPS, "steps from power-on"):
         walk.step()
         if is_tested(step + 1):
             walk.test(step + 1)
             if walk.is_settled(step + 1):
                 break
-    env, steps = (int(each) for each in walk.best.tolist())
-    tests = [(at, float(worth[env]), int(scenes[env])) for at, worth, scenes in walk.tests if at <= steps]
+    walker, steps = (int(each) for each in walk.best.tolist())
+    tests = [(at, float(worth[walker]), int(scenes[walker])) for at, worth, scenes in walk.tests if at <= steps]
     first = earliest(tests) if tests and tests[-1][0] == steps else steps
-    names = tuple(NAMES[i] for i in torch.stack(walk.history)[:first, env].tolist())
+    names = tuple(NAMES[i] for i in torch.stack(walk.history)[:first, walker].tolist())
     state = walk.state() if first == steps else play_to_start(emulator.cartridge, names, model=emulator.model)
     return Start(state, names, walk.moves())
 
 
 class _Walk:
-    """All envs on their way from power-on."""
+    """All walkers on their way from power-on. An env is copies * walker + copy; but for tests, the copies of a walker
+    are alike."""
 
-    def __init__(self, emulator: Emulator, seed: int) -> None:
-        self.emulator, device, count = emulator, emulator.device, emulator.num_envs
+    def __init__(self, emulator: Emulator, seed: int, copies: int) -> None:
+        self.emulator, self.copies, device, count = emulator, copies, emulator.device, emulator.num_envs
+        self.walkers = count // copies
         emulator.reset()
-        self.pool = emulator.pool([emulator.save(0)], spare=count + 1)
+        self.pool = emulator.pool([emulator.save(0)], spare=self.walkers + 1)
         self._generator = torch.Generator(device=device).manual_seed(seed)
         self._weights = torch.tensor(WALKS, dtype=torch.float32, device=device)[
-            torch.arange(count, device=device) % len(WALKS)
+            torch.arange(self.walkers, device=device) % len(WALKS)
         ]
         self._masks = torch.tensor([buttons_of(name) for name in NAMES], dtype=torch.uint8, device=device)
         self._nothing = torch.zeros(count, dtype=torch.uint8, device=device)
         self._state = wp.to_torch(emulator.machine.state)
         self._everyone = torch.ones(count, dtype=torch.bool, device=device)
-        self._own_slot = torch.arange(1, count + 1, dtype=torch.int32, device=device)
-        self._kept = torch.full((count,), count + 1, dtype=torch.int32, device=device)
+        self._env = torch.arange(count, dtype=torch.int32, device=device)
+        self._slot = 1 + self._env // copies
+        self._kept = torch.full_like(self._slot, self.walkers + 1)
+        self._first = self._env % copies == 0  # copy of each walker
         self.history: list[torch.Tensor] = []
-        self.best = torch.zeros(2, dtype=torch.int64, device=device)  # env, steps
+        self.best = torch.zeros(2, dtype=torch.int64, device=device)  # walker, steps
         self._worth = torch.full((), -1.0, device=device)
-        self._scenes, self._changing = torch.zeros(count, device=device), ~self._everyone
-        self._all = torch.arange(count, device=device)
-        self._work = torch.zeros((), dtype=torch.int64, device=device)  # of all envs
+        self._scenes = torch.zeros(self.walkers, device=device)
+        self._changing = self._scenes > 0
+        self._work = torch.zeros((), dtype=torch.int64, device=device)  # of all walkers
         self.tests = list[tuple[int, torch.Tensor, torch.Tensor]]()  # steps, worth without scenes, scenes
 
     def step(self) -> None:
         """One step of the default schedule: the button is pressed for 8 of 24 frames."""
         index = torch.multinomial(self._weights, 1, generator=self._generator)[:, 0]
         self.history.append(index)
-        before = self._picture()
-        frames = torch.full_like(self._own_slot, RELEASE_AFTER_FRAMES)
-        self._emulate(self._masks[index], frames)
-        self._emulate(self._nothing, torch.full_like(frames, FRAMES_PER_STEP - RELEASE_AFTER_FRAMES))
-        changed = (self._picture() != before).float().mean(1) > BIG
+        before = self._pictures()[:, 0]
+        frames = torch.full_like(self._env, RELEASE_AFTER_FRAMES)
+        self._emulate(self._masks[index].repeat_interleave(self.copies), 1, frames)
+        self._emulate(self._nothing, 1, torch.full_like(frames, FRAMES_PER_STEP - RELEASE_AFTER_FRAMES))
+        changed = (self._pictures()[:, 0] != before).float().mean(1) > BIG
         self._scenes += changed & ~self._changing
         self._changing = changed
 
-    def _emulate(self, buttons: torch.Tensor, frames: torch.Tensor | None = None) -> None:
+    def _emulate(self, buttons: torch.Tensor, counted: int, frames: torch.Tensor | None = None) -> None:
+        """Runs all envs; the work of the first `counted` copies of each walker counts."""
         self.emulator.step(buttons, frames)
-        self._work += (self._state[INDEX["instructions"]] - self.emulator.skipped).sum()
+        work = self._state[INDEX["instructions"]] - self.emulator.skipped
+        self._work += work.view(self.walkers, self.copies)[:, :counted].sum()
 
-    def _picture(self) -> torch.Tensor:
-        """Some pixels of each env, (envs, pixels)."""
-        return self.emulator.screen[:, ::SPARSE, ::SPARSE].flatten(1)
+    def _pictures(self) -> torch.Tensor:
+        """Some pixels of each env, (walkers, copies, pixels)."""
+        return self.emulator.screen[:, ::SPARSE, ::SPARSE].reshape(self.walkers, self.copies, -1)
 
     def test(self, steps: int) -> None:
-        """Plays nothing and each direction from where each env is; keeps the best env if it is better than before."""
-        self.pool.save(self._everyone, self._own_slot)
-        seen = [self._branch(buttons_of(name)) for name in TESTED]
-        self.pool.reset(self._everyone, self._own_slot)
+        """Plays nothing, each direction and A from where each walker is; keeps the best one if it is better than
+        before."""
+        self.pool.save(self._first, self._slot)
+        seen = [
+            each
+            for first in range(0, len(TESTED), self.copies)
+            for each in self._branches(TESTED[first : first + self.copies])
+        ]
+        self.pool.reset(self._everyone, self._slot)
         own = _worth(seen)
         self.tests.append((steps, own, self._scenes.clone()))
         worth = own + SCENE * self._scenes.clamp(max=MOST_SCENES) - DELAY * steps
-        best, env = worth.max(0)
+        best, walker = worth.max(0)
         better = best > self._worth
         self._worth = torch.where(better, best, self._worth)
-        self.best = torch.where(better, torch.stack([env, torch.full_like(env, steps)]), self.best)
-        self.pool.save((self._all == env) & better, self._kept)
+        self.best = torch.where(better, torch.stack([walker, torch.full_like(walker, steps)]), self.best)
+        self.pool.save((self._env == walker * self.copies) & better, self._kept)
 
     def is_settled(self, steps: int) -> bool:
         """True if the walk may end."""
-        work = int(self._work) / self.emulator.num_envs
+        work = int(self._work) / self.walkers
         return is_enough(float(self._worth) + DELAY * int(self.best[1]), steps - int(self.best[1]), work)
 
     def moves(self) -> bool:
@@ -135,18 +150,23 @@ class _Walk:
         self.pool.reset(self._everyone, self._kept)
         return self.emulator.save(0)
 
-    def _branch(self, buttons: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sprites and camera (envs, 2, bytes) in the middle and at the end of a test, and the picture at its end."""
-        self.pool.reset(self._everyone, self._own_slot)
-        held = torch.full_like(self._nothing, buttons)
+    def _branches(self, names: Sequence[str]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """For each of at most `copies` buttons: sprites and camera (walkers, 2, bytes) in the middle and at the end of
+        a test, and the picture at its end."""
+        self.pool.reset(self._everyone, self._slot)
+        held = self._nothing.view(self.walkers, self.copies).clone()
+        for copy, name in enumerate(names):
+            held[:, copy] = buttons_of(name)
         seen = []
         for look in range(1, LAST + 1):
-            self._emulate(held)
+            self._emulate(held.flatten(), len(names))
             if look in (MIDDLE, LAST):
                 sprites = self.emulator.memory[:, hw.OAM - hw.ROW_BASE : hw.OAM_END - hw.ROW_BASE]
                 camera = self._state[[INDEX["scy"], INDEX["scx"]]].T.to(torch.uint8)
                 seen.append(torch.cat([sprites.view(-1, 40, 4)[:, :, :2].flatten(1), camera], 1))
-        return torch.stack(seen, 1), self._picture()
+        places = torch.stack(seen, 1).view(self.walkers, self.copies, 2, -1)
+        pictures = self._pictures()
+        return [(places[:, copy], pictures[:, copy]) for copy in range(len(names))]
 
 
 def earliest(tests: Sequence[tuple[int, float, int]]) -> int:

@@ -21,7 +21,7 @@ from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.progress import say
 from gbxcule_puffer.scan import kinds
 from gbxcule_puffer.scan.choose import choose
-from gbxcule_puffer.scan.find_start import find_start
+from gbxcule_puffer.scan.find_start import TESTED, find_start
 from gbxcule_puffer.scan.numbers import find_carries
 from gbxcule_puffer.scan.play import BRANCHES, FORK_LOOKS, LOOK_FRAMES, RANDOM_LOOKS, Rounds
 from gbxcule_puffer.scan.pokes import Causes, poke_all
@@ -34,7 +34,7 @@ from gbxcule_puffer.tasks.start import play_to_start
 LEAST_ENVS, CPU_ENVS, GPU_ENVS = 2 * len(BRANCHES), 64, 16_384
 SECONDS = 100  # of the game that are played from the start, by default
 GPU_SECONDS = 36
-WALKERS = 2_048  # the most Game Boys that look for a start
+WALKERS = 512  # the most that look for a start
 
 
 class Scan:
@@ -95,11 +95,13 @@ class Scan:
         if state is not None:
             return Start(load_state_file(state, self.cartridge).doubled(), None)
         say("looking for a start")
-        if self.emulator.num_envs <= WALKERS:
-            return find_start(self.emulator, self.seed)
-        few = self._emulator(WALKERS)
+        walkers = min(self.emulator.num_envs, WALKERS)
+        copies = 1 if self.emulator.device == "cpu" else len(TESTED)
+        if walkers * copies == self.emulator.num_envs:
+            return find_start(self.emulator, self.seed, copies)
+        few = self._emulator(walkers * copies)
         try:
-            return find_start(few, self.seed)
+            return find_start(few, self.seed, copies)
         finally:
             few.close()
 
