@@ -38,53 +38,69 @@ PLANTED = ROOT / "benchmarks" / "results" / "cpu" / "color_faults.json"
 MODELS = {"dmg": "DMG", "cgb": "Game Boy Color"}
 INTRO = """# Accuracy
 
-Written by `python -m benchmarks.pages.accuracy`; run it again after a change to the emulator. By default the emulator
-reproduces PyBoy {pyboy} with `sound_emulated=False`, including the points in which PyBoy differs from a real Game Boy:
-the columns "ours" and "PyBoy" should be equal. With `sound=True` it reproduces PyBoy's default ([below](#with-sound)).
+Use this page to see what is compared with PyBoy. To compare your own ROM, step by step:
 
-`Emulator(rom, accuracy="hardware")` follows the DMG (CPU revisions A to C) where public test ROMs show a difference:
-registers, DIV and LCD after the boot ROM, the halt bug, P1 (both rows, live), serial clock and SB, sound registers and
-their unused bits, the write to STAT, and the locks of VRAM and OAM for all instructions. For a Game Boy Color it also
-has the tile map that the boot ROM leaves. The Game Boy Color's columns are those of `model="cgb"`
-([color.md](color.md)).
+```sh
+puffer verify my_game.gb --steps 500
+```
+
+By default the emulator reproduces PyBoy {pyboy} with `sound_emulated=False`, also where PyBoy differs from a real Game
+Boy: the columns "ours" and "PyBoy" should be equal. With `sound=True` it reproduces PyBoy's default
+([below](#with-sound)). `model="cgb"` is the Game Boy Color ([color.md](color.md)).
+
+The table counts the tests or steps of each suite that pass, or equal PyBoy's. It is written by
+`python -m benchmarks.pages.accuracy`; run it again after a change to the emulator.
+"""
+HARDWARE = """
+## Like the hardware
+
+`Emulator(rom, accuracy="hardware")` follows a real DMG (CPU revisions A to C) where public test ROMs show that PyBoy
+differs: registers, DIV and LCD after the boot ROM, the halt bug, P1 (both rows, live), serial clock and SB, sound
+registers and their unused bits, the write to STAT, and the locks of VRAM and OAM for all instructions. A Game Boy Color
+also has the tile map that the boot ROM leaves.
 """
 SOUND_INTRO = """
 ## With sound
 
-`python -m benchmarks.pages.accuracy --sound --steps 100` measures `Emulator(rom, sound=True)` beside `PyBoy(rom)`,
-whose default is `sound_emulated=True` ([sound.md](sound.md)). Steps in lockstep compare the whole sound unit, too.
+The same for `Emulator(rom, sound=True)` beside `PyBoy(rom)`, whose default is `sound_emulated=True`
+([sound.md](sound.md)). Steps in lockstep compare the whole sound unit, too. Measured with
+`python -m benchmarks.pages.accuracy --sound --steps 100`.
 
 """
 SHOOTOUT_INTRO = """
 ## The GBEmulatorShootout
 
-`python -m benchmarks.shootout FOLDER [--sound] [--accuracy hardware] [--pyboy]` runs the tests of
-github.com/gbdev/GBEmulatorShootout, whose clone is FOLDER: {total} have a ROM there and a reference picture, which the
-screen has to show. The machines start after the boot ROM. The default passes the same tests as PyBoy muted, and
-`sound=True` the same as PyBoy's default. Of blargg's and SameSuite's tests of sound, `accuracy="hardware"` with sound
-passes all.
+Tests of [GBEmulatorShootout](https://github.com/gbdev/GBEmulatorShootout) that pass. {total} of them have a ROM and a
+reference picture, which the screen has to show. The machines start after the boot ROM. The default passes the same
+tests as PyBoy muted, and `sound=True` the same as PyBoy's default. `accuracy="hardware"` with sound passes all of
+blargg's and SameSuite's tests of sound. Run `python -m benchmarks.shootout FOLDER [--sound] [--accuracy hardware]
+[--pyboy]` on a clone in FOLDER.
 
 """
 PUBLIC_INTRO = """
 ## Public test ROMs on a Game Boy Color
 
+Public test ROMs on our Game Boy Color and on PyBoy's. Registers, memory and the picture's colours are compared after
+each step, and each ROM's verdict is read on both. A ROM is "equal" if nothing differed up to its end. Most ROMs that
+fail test what PyBoy does not have: sound, changes within a line, single T-cycles, other consoles.
+
+The ROMs are those of [game-boy-test-roms](https://github.com/c-sp/game-boy-test-roms) and
+[MagenTests](https://github.com/alloncm/MagenTests), built from their sources except for blargg's and Mealybug's
+images. Of Gambatte's ROMs, only those with a result for a Game Boy Color other than sound are included. Two of
+Magen's need a person to judge the picture.
+
 `python -m tests.conformance.public_roms FOLDER --record benchmarks/results/cpu/color_test_roms.json` runs all ROMs of a
-folder on both. It compares registers, memory and the picture's colours after each step, and reads each ROM's verdict on
-both. A ROM is "equal" if nothing differed up to its end. The record has the verdict of every ROM. Most that fail test
-what PyBoy does not have: sound, changes within a line, single T-cycles, other consoles. The ROMs are those of
-github.com/c-sp/game-boy-test-roms and github.com/alloncm/MagenTests, built from their sources except for blargg's and
-Mealybug's images. Of Gambatte's, only ROMs with a result for a Game Boy Color other than sound are included. Two of
-Magen's need a person to judge the picture. `GBXCULE_TEST_ROMS=FOLDER pytest tests/conformance/test_public_roms.py` runs
-some.
+folder; the record has the verdict of every ROM. `GBXCULE_TEST_ROMS=FOLDER pytest tests/conformance/test_public_roms.py`
+runs some.
 """
 PLANTED_INTRO = """
 ## Planted faults
 
-`python -m tests.fuzz.planted --seeds {seeds} --games {games} --steps {steps} --record
-benchmarks/results/cpu/color_faults.json` plants {total} faults into the code of a Game Boy Color, each in its own
-environment. Random programs and {games} games search for them. The number is the first seed of `python -m tests.fuzz
---kind color`, or `--kind color-scenes`, at which the faulty machine differs from PyBoy; the correct one never differs.
-Random programs find {found} of {total}, the games {by_games}.
+Would the tests notice a fault? {total} faults are planted into the code of a Game Boy Color, one at a time, and random
+programs and {games} games search for them. Random programs find {found} of {total}, the games {by_games}. The columns
+`color` and `color-scenes` have the first seed of `python -m tests.fuzz --kind color` or `--kind color-scenes` at which
+the faulty machine differs from PyBoy; the correct one never differs. By `python -m tests.fuzz.planted --seeds {seeds}
+--games {games} --steps {steps} --record benchmarks/results/cpu/color_faults.json`.
 """
 Machine = Emulator | PyBoyEmulator
 
@@ -295,7 +311,7 @@ def page(record: dict[str, Any]) -> str:
     rows = {model: [Row(**row) for row in record[model]["rows"]] for model in MODELS}
     lines = [f"Measured with {record[model]['with']} ({name})." for model, name in MODELS.items()]
     intro = INTRO.format(pyboy=versions()["pyboy"])
-    text = f"{intro}\n{table(rows)}\n\n" + "\n\n".join(lines) + "\n"
+    text = f"{intro}\n{table(rows)}\n\n" + "\n\n".join(lines) + "\n" + HARDWARE
     return text + with_sound(record) + shootout() + public_roms() + planted_faults()
 
 

@@ -31,19 +31,21 @@ GAMES_SIZES = (16_384, 131_072)
 ONE_CORE = RESULTS / "cpu" / "one_core.json"
 FEW = 4  # times PyBoy's core: the page says how many games are below
 README_FIGURES = """\
-| measured | environment steps per second | beside PyBoy 2.8.1 |
+| measured | steps per second | beside PyBoy 2.8.1 |
 | --- | ---: | ---: |
 | {games} games, {size} Game Boys on one {device}, random actions | {gpu_rates} | {gpu_ratios} times all {cores} cores |
 | streaming A2C on HOMEWARD, {train_size} Game Boys on one {device} | {training} | |
 | {cpu_games} games, {cpu_envs} Game Boys on one CPU core | {cpu_rates} | {cpu_mean} times one core ({cpu_ratios}) |
 
-A step is 24 frames and a picture. [docs/performance.md](docs/performance.md) has every game and the method.
+A step is one action of one Game Boy: 24 frames and a picture.
+[docs/performance.md](docs/performance.md) has the games and the method.
 """
 GAMES_INTRO = """\
 # Lab: games before and after
 
-Written by `python -m benchmarks.pages.performance`. Environment steps per second of two trees on one H100, in
-turns, with equal states (`python -m benchmarks.kernel.compare_trees`): 24 to 26 steps of warm-up, random actions."""
+Written by `python -m benchmarks.pages.performance`. Steps per second of two trees, before and after the work on games
+that nobody had tuned: one H100, in turns, with equal states, 24 to 26 steps of warm-up and random actions
+(`python -m benchmarks.kernel.compare_trees`)."""
 Record = dict[str, Any]
 
 
@@ -85,7 +87,7 @@ def scaling_table(records: list[Record], alone: list[Record]) -> str:
     sizes = sorted({record["num_envs"] for record in ours})
     roms = dict.fromkeys(record["rom"] for record in ours)
     common = max(size for size in sizes if {r["rom"] for r in ours if r["num_envs"] == size} == set(roms))
-    heads = ["game", *(f"{size:,} envs" for size in sizes), "PyBoy, all cores", f"ratio at {common:,}"]
+    heads = ["game", *(f"{size:,} Game Boys" for size in sizes), "PyBoy, all cores", f"ratio at {common:,}"]
     rows = []
     for rom in roms:
         rates = {record["num_envs"]: record["sps"] for record in ours if record["rom"] == rom}
@@ -109,7 +111,7 @@ def parts_table() -> str:
     rows = [(f"{text} (`--stage {stage}`)", f"{found[stage, 0]:.2f}") for stage, text in names.items()]
     resets = ((every, ms) for (_, every), ms in sorted(found.items(), key=lambda item: item[0][1]) if every)
     rows += [(f"the same, each episode {every} step{'s'[: every - 1]} long", f"{ms:.2f}") for every, ms in resets]
-    return markdown(["HOMEWARD, 16,384 envs", "ms per step"], rows)
+    return markdown(["HOMEWARD, 16,384 Game Boys", "ms per step"], rows)
 
 
 def joined_table() -> str:
@@ -124,8 +126,9 @@ def joined_table() -> str:
             python = [f"{min(ms for r in own[s] for ms in r.get('ms_in_python', [0])):.2g}" for s in (before, after)]
             launches = [str(own[sha][0].get("device_operations", "")) for sha in (before, after)]
             on_gpu = ["" if "H200" not in device else ", ".join(cell) for cell in (python, launches)]
-            rows.append([f"{device}, {size:,} env{'s'[: size - 1]}", ", ".join(ms), *on_gpu])
-    return markdown(["", "ms per step, before and after", "of it Python", "kernels and copies"], rows)
+            rows.append([f"{device}, {size:,} Game Boy{'s'[: size - 1]}", ", ".join(ms), *on_gpu])
+    heads = ["machine", "ms per step, before and after", "of these in Python", "kernels and copies, before and after"]
+    return markdown(heads, rows)
 
 
 def games_page() -> str:
@@ -138,8 +141,8 @@ def games_page() -> str:
             for game in sorted(record["games"], key=lambda game: -game["ratio"])
         ]
         mean = f"{record['geometric_mean']:.2f} times in the geometric mean"
-        parts.append(f"## {size:,} envs\n\nCommits {record['old']} and {record['new']}: {mean}.")
-        parts.append(markdown(["game", "steps/s before", "after", "ratio"], rows))
+        parts.append(f"## {size:,} Game Boys\n\nCommits {record['old']} and {record['new']}: {mean}.")
+        parts.append(markdown(["game", "before, steps/s", "after, steps/s", "ratio"], rows))
     return "\n\n".join(parts) + "\n"
 
 
@@ -155,7 +158,7 @@ def on_one_core() -> dict[str, str]:
     games, mean = record["games"], record["geometric_mean_to_pyboy"]
     ratios = [game["to_pyboy"]["native"] for game in games]
     rates = [game["steps_per_second"]["native"] for game in games]
-    header = ["game", "PyBoy", "the interpreter", "with native code", "times PyBoy"]
+    header = ["game", "PyBoy, steps/s", "interpreter, steps/s", "native code, steps/s", "native code / PyBoy"]
     by_ratio = sorted(games, key=lambda game: game["to_pyboy"]["native"])
     few = [game for game in by_ratio if game["to_pyboy"]["native"] < FEW]
     shown = [*few, *by_ratio[len(few) :: 9]]
