@@ -44,6 +44,11 @@ class Seen:
             )
         return cls(None if where == END else 0 if where == START else int(where), parse_narrowing(condition))
 
+    def check(self, pictures: int) -> None:
+        """Raises: ConfigError unless a film of so many pictures has this one."""
+        if self.picture is not None and self.picture >= pictures:
+            raise ConfigError(f"picture {self.picture} is not in the film: give 0 to {pictures - 1}, or more --seconds")
+
 
 @dataclass(frozen=True, eq=False)
 class Film:
@@ -62,16 +67,15 @@ class Film:
         """
         search, left = Search(self._ram, look=self.look(0)), []
         for each in conditions:
+            each.check(len(self.looks))
             look = self.look(each.picture)
             count = search.narrow(each.narrowing, look)
             left.append(count if count > MOST_LISTED else len(search.matches(look)))  # equal readings count once
         return search, left
 
     def look(self, picture: int | None) -> torch.Tensor:
-        """The RAM at a picture, (1, bytes); None: the last one."""
+        """The RAM at a picture of the film, (1, bytes); None: the last one."""
         index = len(self.looks) - 1 if picture is None else picture
-        if index >= len(self.looks):
-            raise ConfigError(f"picture {index} is not in the film: give 0 to {len(self.looks) - 1}, or more --seconds")
         return self.looks[index : index + 1]
 
 

@@ -17,6 +17,7 @@ BRANCHES = {
 }  # fmt: skip
 FORK_LOOKS, HELD_LOOKS = 12, 9  # looks of a fork, and of these with the button held
 RANDOM_LOOKS = 24  # looks of random play between two forks
+ROUND_LOOKS = 1 + FORK_LOOKS + RANDOM_LOOKS  # the first one of the copies
 PERSISTENCE = (2, 5, 12, 30)  # looks for which a random button is held on average; each env has one of them
 # Masks of random play, each as often as it stands here: directions alone and with A, few others.
 RANDOM = [0] * 3 + [1, 2, 4, 8] * 3 + [0x10] * 4 + [0x11, 0x12, 0x14, 0x18] + [0x20] * 2 + [0x21, 0x22] + [0x80]

@@ -21,9 +21,10 @@ from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.progress import say
 from gbxcule_puffer.scan import kinds
 from gbxcule_puffer.scan.choose import choose
+from gbxcule_puffer.scan.film import FILM_LOOKS
 from gbxcule_puffer.scan.find_start import TESTED, find_start
 from gbxcule_puffer.scan.numbers import find_carries
-from gbxcule_puffer.scan.play import BRANCHES, FORK_LOOKS, LOOK_FRAMES, RANDOM_LOOKS, Rounds
+from gbxcule_puffer.scan.play import BRANCHES, LOOK_FRAMES, ROUND_LOOKS, Rounds
 from gbxcule_puffer.scan.pokes import Causes, poke_all
 from gbxcule_puffer.scan.recording import Recording
 from gbxcule_puffer.scan.result import Candidate, ScanResult, Start
@@ -110,12 +111,10 @@ class Scan:
 
         Raises: ConfigError if no byte of RAM changes.
         """
-        if seconds is None:
-            seconds = SECONDS if self.emulator.device == "cpu" else GPU_SECONDS
+        seconds = played_seconds(seconds, self.emulator.device)
         say(f"playing {self.emulator.num_envs:,} Game Boys for {seconds:g} seconds each")
         self.rounds = Rounds(self.emulator, start.state, self.seed)
-        looks = seconds * 60 / LOOK_FRAMES
-        self.rounds.play(max(2, round(looks / (1 + FORK_LOOKS + RANDOM_LOOKS))))
+        self.rounds.play(rounds_of(seconds))
         self.recording = self.rounds.recording
         self._lap("play")
         self.recording.close()
@@ -156,6 +155,21 @@ class Scan:
         found = choose(recording, chances, stats, causes.cpu(), carries)
         self._lap("candidates")
         return found
+
+
+def played_seconds(seconds: float | None, device: str) -> float:
+    """The seconds that each Game Boy plays; None: by default on a device."""
+    return seconds if seconds is not None else SECONDS if device == "cpu" else GPU_SECONDS
+
+
+def rounds_of(seconds: float) -> int:
+    """The rounds that fill about so many seconds."""
+    return max(2, round(seconds * 60 / LOOK_FRAMES / ROUND_LOOKS))
+
+
+def film_pictures(seconds: float | None, device: str) -> int:
+    """The number of pictures of a scan's film, 0 is the start."""
+    return -(-rounds_of(played_seconds(seconds, device)) * ROUND_LOOKS // FILM_LOOKS)
 
 
 def _name(rom: Rom) -> str:

@@ -16,7 +16,7 @@ from gbxcule_puffer.layout import ROMS
 from gbxcule_puffer.scan.film import Seen
 from gbxcule_puffer.scan.numbers import Carries, number_of
 from gbxcule_puffer.scan.result import KINDS, ScanResult
-from gbxcule_puffer.scan.scan import scan
+from gbxcule_puffer.scan.scan import film_pictures, scan
 from gbxcule_puffer.scan.shown import READS
 from gbxcule_puffer.tasks.ram.number import Number
 from gbxcule_puffer.tasks.ram.symbols import Symbols
@@ -214,6 +214,14 @@ def test_wrong_conditions_end_in_one_line(text: str, word: str, capsys: pytest.C
 def test_a_picture_behind_the_end_of_the_film_ends_in_one_line(orchard: ScanResult) -> None:
     with pytest.raises(ConfigError, match="picture 999 is not in the film: give 0 to "):
         orchard.recording.film.search([Seen.of("999: 3")])
+
+
+def test_the_pictures_of_a_film_are_known_before_the_scan(
+    orchard: ScanResult, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert film_pictures(30, "cpu") == len(orchard.recording.film.pictures)
+    assert main(["scan", str(ORCHARD), "--where", "30: 3", "--seconds", "30"]) == 2
+    assert capsys.readouterr().err == "puffer: picture 30 is not in the film: give 0 to 29, or more --seconds\n"
 
 
 def test_a_wrong_number_of_game_boys_ends_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

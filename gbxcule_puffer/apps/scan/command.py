@@ -52,10 +52,12 @@ class Scan(GameFlags, DeviceFlags):
         from gbxcule_puffer.apps.scan.where import Leftovers
         from gbxcule_puffer.files import check_output, make_folder
         from gbxcule_puffer.scan.film import Seen
-        from gbxcule_puffer.scan.scan import scan
+        from gbxcule_puffer.scan.scan import film_pictures, scan
         from gbxcule_puffer.tasks.ram.symbol_writing import check_name, save_symbols
 
         seen = [Seen.of(text) for text in self.where]
+        for each in seen:
+            each.check(film_pictures(self.seconds, self.device))
         check_name(self.name)
         if self.sym:
             check_output(self.sym)
