@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.files import new_file
+from gbxcule_puffer.games import load_game
 
 FULL = "all"  # the variant from which the others differ in one thing, whose seeds are drawn in black
 
@@ -66,10 +67,14 @@ def main() -> None:
     """Print the table, and draw the picture where it is asked for."""
     parser = argparse.ArgumentParser(prog="benchmarks.pages.long_game", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("records", nargs="+", type=Path)
+    parser.add_argument("--game", default="gateward", help="only its milestones count, not those that a copy adds")
     parser.add_argument("--marks", default="10,40,100", help="millions of steps, with commas (default: 10,40,100)")
     parser.add_argument("--out", type=Path, help="PNG file")
     args = parser.parse_args()
     rows = [row for path in args.records for row in json.loads(path.read_text())["rows"] if "error" not in row]
+    counts = load_game(args.game).terms.milestones
+    for row in rows:
+        row["milestones"] = [each for each in row["milestones"] if each[0] in counts]
     print(table(rows, [round(float(mark) * 1e6) for mark in args.marks.split(",")]))
     if args.out is not None:
         draw(rows, args.out)
