@@ -112,7 +112,7 @@ def test_a_comparison_is_written(results: Results, tmp_path: Path, capsys: pytes
 
 def test_records_of_unknown_games_are_left_out(results: Results) -> None:
     stranger = replace(results.records[0], game="elsewhere")
-    assert "Without scores here, and left out: elsewhere." in report(Results([*results.records, stranger]))
+    assert "Left out, because they have no scores: elsewhere." in report(Results([*results.records, stranger]))
     with pytest.raises(ConfigError, match="none of the records is of a game with"):
         report(Results([stranger]))
 

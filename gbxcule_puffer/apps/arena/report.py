@@ -11,11 +11,15 @@ from gbxcule_puffer.apps.arena.aggregates import Scores, bootstrap, iqm, probabi
 from gbxcule_puffer.apps.arena.records import SECONDS, STEPS, TEST, TRAIN
 from gbxcule_puffer.apps.arena.results import Results
 
-HEAD = """Scores are normalised: 0 is random play, 1 the played episode. The aggregates are over the {} games that all
-agents with a third of the games have records of: interquartile means (IQM) of all runs, where there are several seeds
-with 95 % intervals of a stratified bootstrap. *Final* is the evaluation after the training, on test levels where the
-game has some. *Equal steps* and *equal seconds* are the training's own episodes at the step and the second at which
-the first of these agents' runs of a game ends."""
+HEAD = """Scores are normalised: 0 is random play, 1 is the played episode. The first table compares the agents that
+have records of a third of the games or more, over the {} games that all of them have played.
+
+- *IQM* is the interquartile mean of all runs. In brackets stands its 95 % interval, by a stratified bootstrap, if there
+  are several seeds.
+- *Final* is the evaluation after the training, on test levels if the game has some.
+- *Equal steps* and *equal seconds* are scores of the training's own episodes, at the step and at the second at which
+  the first of the compared runs of a game ends.
+- *Seconds* and *million steps* are medians over the runs of an agent."""
 
 
 def report(results: Results) -> str:
@@ -25,17 +29,18 @@ def report(results: Results) -> str:
     parts.append(of_agents(results, games) if games else "There is no game that all these agents have records of.")
     if len(results.agents) > 1:
         parts += [
-            "The probability that the agent of a row beats that of a column, over the games that both have records of:",
+            "The probability that the agent of a row beats the agent of a column, over the games that both have:",
             improvement(results),
         ]
     parts += [
-        "Mean scores of the final evaluations; **bold** where the game is solved, in brackets the runs, if not all:",
+        "Mean scores of the final evaluations. **Bold**: the game is solved. In brackets: the number of runs, if an "
+        "agent has fewer than others have in this game.",
         of_games(results),
     ]
     if tested := results.with_tests():
-        parts += ["The same agents on the levels of their training and on the test levels:", of_levels(results, tested)]
+        parts += ["Mean scores on the levels of the training, and on the test levels:", of_levels(results, tested)]
     if results.left_out:
-        parts.append(f"Without scores here, and left out: {', '.join(results.left_out)}.")
+        parts.append(f"Left out, because they have no scores: {', '.join(results.left_out)}.")
     return "\n\n".join(parts) + "\n"
 
 
@@ -65,14 +70,14 @@ def of_agents(results: Results, games: Sequence[str]) -> str:
         "agent",
         "games",
         "seeds",
-        "final IQM",
-        "equal steps",
-        "equal seconds",
+        "final, IQM",
+        "equal steps, IQM",
+        "equal seconds, IQM",
         "seconds",
         "million steps",
         "solved",
     ]
-    return table([*head, "10 x random or solved"], rows)
+    return table([*head, "solved, or 10 x random"], rows)
 
 
 def improvement(results: Results) -> str:
@@ -85,7 +90,7 @@ def improvement(results: Results) -> str:
         return interval(probability_of_improvement, results.scores(one, games), results.scores(other, games))
 
     rows = [[f"`{one}`", *(cell(one, other) for other in results.agents)] for one in results.agents]
-    return table(["", *(f"`{agent}`" for agent in results.agents)], rows)
+    return table(["agent", *(f"`{agent}`" for agent in results.agents)], rows)
 
 
 def of_games(results: Results) -> str:
@@ -118,7 +123,7 @@ def of_levels(results: Results, games: Sequence[str]) -> str:
             scores = [[results.score(run, name) for run in runs] for name in (TRAIN, TEST)] if runs else []
             cells.append(" / ".join(number(float(np.mean(each))) for each in scores))
         rows.append(cells)
-    return table(["training / test", *(f"`{agent}`" for agent in results.agents)], rows)
+    return table(["game, training / test", *(f"`{agent}`" for agent in results.agents)], rows)
 
 
 def interval(function: Callable[..., Any], *scores: Scores) -> str:
