@@ -37,7 +37,7 @@ README_FIGURES = """\
 | streaming A2C on HOMEWARD, {train_size} Game Boys on one {device} | {training} | |
 | {cpu_games} games, {cpu_envs} Game Boys on one CPU core | {cpu_rates} | {cpu_mean} times one core ({cpu_ratios}) |
 
-A step is one action of one Game Boy: 24 frames and a picture.
+A step is one action of one Game Boy: 24 frames and a picture. \
 [docs/performance.md](docs/performance.md) has the games and the method.
 """
 GAMES_INTRO = """\
