@@ -45,7 +45,7 @@ class Seen:
         return cls(None if where == END else 0 if where == START else int(where), parse_narrowing(condition))
 
     def check(self, pictures: int) -> None:
-        """Raises: ConfigError unless a film of so many pictures has this one."""
+        """Raises: ConfigError unless a film of this number of pictures has this one."""
         if self.picture is not None and self.picture >= pictures:
             raise ConfigError(f"picture {self.picture} is not in the film: give 0 to {pictures - 1}, or more --seconds")
 

@@ -163,7 +163,7 @@ def played_seconds(seconds: float | None, device: str) -> float:
 
 
 def rounds_of(seconds: float) -> int:
-    """The rounds that fill about so many seconds."""
+    """The number of rounds that fill about this number of seconds."""
     return max(2, round(seconds * 60 / LOOK_FRAMES / ROUND_LOOKS))
 
 
