@@ -14,6 +14,7 @@ SCENE_LOOKS = 6
 COMPARED, JUMP = 15_000, 32  # steps that are compared with those of sprites; larger ones are not compared
 BIG = 0.25  # part of the picture: of a change of scene
 VALUES = 256
+FEW_FORKS = 4  # in which a byte changes: they say little of what it does regardless of the buttons
 NAMES = list(BRANCHES)
 
 # What `measure` returns, (bytes,) each; rates are per transition from a look to the next one, of all envs: rate:
@@ -24,9 +25,9 @@ NAMES = list(BRANCHES)
 # spread, new_spread and step_spread (bits of entropy of values, of values after changes, and of changes); same_step:
 # part of the changes that are the most common one; lowest, highest; decimal: no value had a half above 9; gap: looks
 # between two changes, gap_spread: their standard deviation in parts of that; envs: part of the envs in which it
-# changed; agree: part of the looks of forks at which all
-# branches have the same value; regardless: of the forks in which it changes, those in which it does so equally in all
-# branches. Of forks, as parts of the contexts, (branches, bytes) each: higher, lower (than without buttons, at the
+# changed; agree: part of the looks of forks at which all branches have the same value; regardless: of the forks in
+# which it changes and a few more, those in which it does so equally in all branches. Of forks, as parts of the
+# contexts, (branches, bytes) each: higher, lower (than without buttons, at the
 # end), reacts (ever differs), goes_on (differs more at the end than in the middle), one_way (steps of one sign only),
 # back (equal again after the release); goes_higher, goes_lower, goes_further: the same, not beside the branch without
 # buttons, but from the fork on.
@@ -168,6 +169,6 @@ def _effects(recording: Recording, tally: Tally) -> dict[str, torch.Tensor]:
     return {
         "noop_rate": tally.forks["noop_steps"] / (contexts * FORK_LOOKS),
         "agree": tally.forks["agree"] / (contexts * (FORK_LOOKS + 1)),
-        "regardless": tally.forks["regardless"] / tally.forks["moved"].clamp(min=1),
+        "regardless": tally.forks["regardless"] / (tally.forks["moved"] + FEW_FORKS),
         **{name: counts / contexts for name, counts in tally.branches.items()},
     }

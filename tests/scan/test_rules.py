@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -160,20 +162,42 @@ def test_what_only_a_drives_is_found_by_its_camera() -> None:
     assert driven > 0.5 and shot < 0.2
 
 
-def test_lives_that_fall_at_a_constant_rate_are_those_that_end_the_game() -> None:
-    """Both bytes fall by one, from 3 to 0, every eighth look, whatever the buttons. Where the first is 0, directions
-    do nothing any more."""
+def lives_stats(**changed: Pair) -> dict[str, torch.Tensor]:
+    """Statistics of two bytes that fall by one, from 3 to 0, every eighth look, whatever the buttons, but for what is
+    `changed`."""
     none = torch.zeros(2)
     stats = {"rise_count": none, "fall_count": none + 100, "rises_to": none, "rises_to_one": none, "rate": none + 0.006}
     stats |= {"falls_by_one": none + 1, "lowest": none, "highest": none + 3, "start": none + 3, "distinct": none + 4}
     stats |= {"gap": none + 8, "gap_spread": none, "regardless": none + 1, "shown": none, "shown_read": none}
-    stats |= {"envs": none + 1, "rules": none}
+    stats |= {"envs": none + 1, "rules": none, "reacts": torch.ones((len(NAMES), 2)) * 0.01}
+    return stats | {name: torch.tensor(values) for name, values in changed.items()}
+
+
+def test_lives_that_fall_at_a_constant_rate_are_those_that_end_the_game() -> None:
+    """Where the first byte is 0, directions do nothing any more."""
+    stats = lives_stats()
     ends, goes_on = kinds.lives({**stats, "rules": torch.tensor([1.0, 0])}, causes((0, 0))).tolist()
     assert ends > 0.8 and goes_on < 0.1
-    in_all, in_some = kinds.lives(
-        {**stats, "envs": torch.tensor([1, 0.5]), "regardless": none}, causes((0, 0))
-    ).tolist()
+    in_all, in_some = kinds.lives(lives_stats(envs=(1, 0.5), regardless=(0, 0)), causes((0, 0))).tolist()
     assert in_some > 0.8 and in_all < 0.3, "a time falls in all Game Boys"
+
+
+def test_what_start_alone_changes_is_not_lives() -> None:
+    stats = lives_stats(envs=(0.5, 0.5), regardless=(0, 0))
+    stats["reacts"][:, 1] = 0
+    stats["reacts"][NAMES.index("START"), 1] = 0.1
+    lives, paused = kinds.lives(stats, causes((0, 0))).tolist()
+    assert lives > 0.8 and paused < 0.3
+
+
+def test_two_lives_on_the_screen_are_lives() -> None:
+    """Bytes of 1 to 3 are redrawn where they fall: a changed byte is not seen."""
+    unseen = replace(causes((0, 0)), draws_late=torch.zeros(2))
+    stats = lives_stats(envs=(0.5, 0.5), regardless=(0, 0), shown=(1, 0), distinct=(3, 3), lowest=(1, 1))
+    shown, hidden = kinds.lives(stats, unseen).tolist()
+    assert shown > 0.8 and hidden < 0.7 * shown
+    on_screen = kinds.on_screen(stats)
+    assert on_screen.tolist() == [0, 0], "a score has more values"
 
 
 def score_stats(**changed: Pair) -> dict[str, torch.Tensor]:
