@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers import ObservationLayout, Run, SpeedFlags, Stopwatch, World, flag, in_all, load_weights
 from gbxcule_puffer.trainers.blocks import (
     Adam,
@@ -26,6 +25,7 @@ from gbxcule_puffer.trainers.blocks import (
     residual_layers,
     rollout_memory,
     rows,
+    signed,
 )
 from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.launch import launch

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers import (
     ConfigError,
     ObservationLayout,
@@ -35,6 +34,7 @@ from gbxcule_puffer.trainers.blocks import (
     own_copy,
     remembering,
     rollout_memory,
+    signed,
     state_size,
 )
 from gbxcule_puffer.trainers.kernels import FastConvolutions

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatch, World, flag, in_all, load_weights
 from gbxcule_puffer.trainers.blocks import (
     Patches,
@@ -26,6 +25,7 @@ from gbxcule_puffer.trainers.blocks import (
     own_copy,
     rollout_memory,
     rows,
+    signed,
 )
 from gbxcule_puffer.trainers.launch import launch
 from gbxcule_puffer.trainers.protocol import EnvLike, PlayedEnv, Policy

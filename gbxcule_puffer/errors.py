@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from types import TracebackType
 
 
 def printable(text: object) -> str:
@@ -88,6 +89,20 @@ def exit_code(prog: str, work: Callable[[], int | None], interrupted: str = "int
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return code
+
+
+def catch_interrupts() -> None:
+    """Makes Ctrl-C end a script in one line while its modules are imported, before `exit_code` runs its work. Any other
+    exception is shown as before."""
+    usual = sys.excepthook
+
+    def shown(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            print(f"\n{os.path.basename(sys.argv[0])}: interrupted", file=sys.stderr)
+        else:
+            usual(kind, error, trace)
+
+    sys.excepthook = shown
 
 
 def is_out_of_memory(error: BaseException) -> bool:

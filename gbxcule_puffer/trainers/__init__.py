@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from gbxcule_puffer.errors import catch_interrupts
 from gbxcule_puffer.lazily import door
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ FILES = {
     "in_all": "trainers.processes",
     "load_weights": "trainers.checkpoints",
 }
+catch_interrupts()  # torch takes seconds to import, and a script imports it before its `main`
 
 # --help and the wall's server need few of them
 __getattr__ = door(__name__, FILES)

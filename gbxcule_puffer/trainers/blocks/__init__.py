@@ -1,6 +1,7 @@
 """Building blocks that the scripts' algorithms share: layers, memories, policies for other envs, the replay, groups of
 envs, CUDA graphs, optimizers."""
 
+from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers.blocks.acting import linear_schedule, own_copy, remembering
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.blocks.groups import Group, unsettled
@@ -35,6 +36,7 @@ __all__ = [
     "residual_layers",
     "rollout_memory",
     "rows",
+    "signed",
     "state_size",
     "unsettled",
 ]
