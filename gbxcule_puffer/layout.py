@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from pathlib import Path
 
+from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
 
 PACKAGE = Path(__file__).resolve().parent
@@ -13,6 +15,8 @@ CLONE = None if (PACKAGE / "roms").is_dir() else PACKAGE.parent
 ROMS, SCRIPTS = (CLONE or PACKAGE) / "roms", (CLONE or PACKAGE) / "cleanrl_style"
 ARENA = ROMS / "arena"  # folders of games, most of them of other authors (docs/arena-games.md)
 OWNED = ROMS / "owned"  # folders of games that people own: no ROM, only names of a symbol file (docs/pokemon_red.md)
+GAMES = (ROMS, ARENA, OWNED)  # folders of the games that come with the package
+GAME_FILE = "game.toml"
 FIRST = {"a2c": "a2c_streaming", "ppo": "ppo_lite", "pqn": "pqn"}
 NO_TRAINERS = ("evaluate",)
 # The suite's games, each with a folder and levels (docs/suite.md): gbxcule_GAME has the levels to train
@@ -36,6 +40,34 @@ def find_own(path: StrPath, suffix: str = "") -> str:
 def find_rom(rom: StrPath) -> str:
     """The path of a ROM, which may be one of ours (find_own)."""
     return find_own(rom, ".gb")
+
+
+def own_games() -> list[str]:
+    """The names of the games that come with the package."""
+    return sorted(file.parent.name for root in GAMES for file in root.glob(f"*/{GAME_FILE}"))
+
+
+def find_game_folder(path: StrPath) -> Path:
+    """The folder of a game: as given, also by its game.toml, or, for a name, of one that comes with the package.
+
+    Raises: ConfigError if there is none.
+    """
+    given = Path(path)
+    text = os.fspath(path)
+    try:
+        if given.name == GAME_FILE and given.is_file():
+            return given.parent
+        if (given / GAME_FILE).is_file():
+            return given
+    except (OSError, ValueError):  # a zero byte, or a name that is too long
+        pass
+    if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text):
+        for root in GAMES:
+            if (root / text / GAME_FILE).is_file():
+                return root / text
+    close = difflib.get_close_matches(text[:100], own_games(), 1)
+    remedy = f"did you mean {close[0]}?" if close else "give a game's folder, or a name of `puffer game list`"
+    raise ConfigError(f"game {text!r:.80}: there is no {GAME_FILE} in such a folder: {remedy}")
 
 
 def trainer_scripts() -> dict[str, Path]:

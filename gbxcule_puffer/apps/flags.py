@@ -94,7 +94,7 @@ def check_rom(rom: str, header: str = "strict", model: str | None = None) -> Non
     """Raises: RomError for a damaged ROM, and for a game where a ROM is wanted, before anything that goes with it is
     looked at."""
     from gbxcule_puffer.emulator.cartridge import load_cartridge
-    from gbxcule_puffer.games.folder import find_game_folder
+    from gbxcule_puffer.layout import find_game_folder
 
     try:
         with warnings.catch_warnings():

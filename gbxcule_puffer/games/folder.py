@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import os
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -24,7 +22,7 @@ from gbxcule_puffer.games.table import Table, check_inside, check_name, nearest
 from gbxcule_puffer.games.terms.nodes import BOOL, DECIMAL, WHOLE, Tape
 from gbxcule_puffer.games.terms.parse import TermParser
 from gbxcule_puffer.games.variants import ORIGINAL, Variant, read_variant
-from gbxcule_puffer.layout import ARENA, OWNED, ROMS
+from gbxcule_puffer.layout import GAMES, find_game_folder
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, allowed_actions, get_codec
 from gbxcule_puffer.tasks.ram import Symbols
 from gbxcule_puffer.tasks.ram.symbols import AnySymbols
@@ -39,7 +37,6 @@ Default = TypeVar("Default")
 SCORED = ("noop", "random", "played", "solved")
 ENDS = ("success", "failure", "truncation")
 TABLES = ("terms", "blocked", "reward", "end", "statistics", "milestones", "levels", "variants", "scores")
-ROOTS = (ROMS, ARENA, OWNED)  # folders of the games that come with the package
 
 
 def load_game(path: StrPath) -> Game:
@@ -58,35 +55,6 @@ def load_game(path: StrPath) -> Game:
     return _Reader(folder, Table(source, "", content)).read()
 
 
-def own_games() -> list[str]:
-    """The names of the games that come with the package."""
-    return sorted(file.parent.name for root in ROOTS for file in root.glob(f"*/{FILE}"))
-
-
-def find_game_folder(path: StrPath) -> Path:
-    """The folder of a game: as given, also by its game.toml, or, for a name, of one that comes with the package.
-
-    Raises: ConfigError where there is none.
-    """
-    given = Path(path)
-    text = os.fspath(path)
-    try:
-        if given.name == FILE and given.is_file():
-            return given.parent
-        if (given / FILE).is_file():
-            return given
-    except (OSError, ValueError):  # a zero byte, or a name that is too long
-        pass
-    if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text):
-        for root in ROOTS:
-            if (root / text / FILE).is_file():
-                return root / text
-    own = own_games()
-    close = difflib.get_close_matches(text[:100], own, 1)
-    remedy = f"did you mean {close[0]}?" if close else "give a game's folder, or a name of `puffer game list`"
-    raise ConfigError(f"game {text!r:.80}: there is no {FILE} in such a folder: {remedy}")
-
-
 def saved_name(path: StrPath) -> str:
     """The text by which a run remembers a game: the name of one that comes with the package, else its folder's full
     path.
@@ -99,7 +67,7 @@ def saved_name(path: StrPath) -> str:
 
 def _is_own(folder: Path) -> bool:
     """True for the folder of a game that comes with the package."""
-    return folder.resolve().parent in {root.resolve() for root in ROOTS}
+    return folder.resolve().parent in {root.resolve() for root in GAMES}
 
 
 class _Reader:

@@ -9,10 +9,11 @@ from pathlib import Path
 from gbxcule_puffer.emulator.schedule import MOST_FRAMES
 from gbxcule_puffer.games.levels import Levels
 from gbxcule_puffer.games.terms.nodes import Tape
+from gbxcule_puffer.layout import GAME_FILE
 from gbxcule_puffer.tasks.actions import Schedule
 from gbxcule_puffer.tasks.ram.number import Number
 
-FORMAT, VERSION, FILE = "gbxcule-game", 1, "game.toml"
+FORMAT, VERSION, FILE = "gbxcule-game", 1, GAME_FILE
 PLAYED = "played.json"  # a trace of an episode that was played well
 KINDS = ("action", "puzzle", "board", "maze", "platform", "roguelike", "racing", "shooter", "quest", "other")
 MAX_STEPS = 128  # of an episode, where neither the game nor the user says

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -252,3 +253,19 @@ def test_a_run_without_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixtur
     (run / "metrics.jsonl").touch()
     for command in (["eval", str(run)], ["watch", str(run)], ["record", str(ROM), "--policy", str(run), "--out", out]):
         assert f"run {run} has no checkpoint yet: wait for its first one" in refusal("puffer", command, capsys)
+
+
+@pytest.mark.parametrize("words", ["play x.gb", "train ppo --rom x.gb", "bench --rom x.gb", "scan x.gb", "verify x.gb"])
+def test_a_mistyped_rom_needs_no_torch(words: str) -> None:
+    """A path that leads nowhere is refused before torch is imported, which takes more than a second."""
+    code = f"import sys; from gbxcule_puffer.cli import main; code = main({words.split()})\n"
+    code += "sys.exit(99 if 'torch' in sys.modules else code)"
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 2 and len(result.stderr.splitlines()) == 1, result.stderr
+    assert result.stderr.startswith("puffer: ROM x.gb: cannot be read")
+
+
+def test_ctrl_c_while_a_script_is_imported() -> None:
+    code = "import gbxcule_puffer.trainers; raise KeyboardInterrupt"
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (-signal.SIGINT, "\n-c: interrupted\n")

@@ -153,7 +153,7 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
         return run(plan, out, shlex.join(["puffer", *sys.argv[1:]]))
 
     def _check(self) -> None:
-        """Raises: ConfigError for flags that exclude each other."""
+        """Raises: ConfigError for flags that exclude each other; RomError for a ROM that cannot be read."""
         from gbxcule_puffer.provenance import usable_cores
 
         if self.game is None:
@@ -166,6 +166,8 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
             raise ConfigError(f"--cores {self.cores}: this process may use {usable_cores()}")
         if self.max_loss is not None and self.baseline is None:
             raise ConfigError("--max-loss needs --baseline: give the records.json of an earlier run")
+        for rom in self.rom:
+            check_rom(rom, model=self.model)
 
     def plan(self) -> Plan:
         """The measurement that the flags describe."""
@@ -211,8 +213,6 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
             roms = roms_of_suite(self.suite)
         else:
             roms = [Path(find_rom(rom)) for rom in self.rom] or [default_rom()]
-            for rom in self.rom:
-                check_rom(rom, model=self.model)
         for name in ("start_state", "goal_dir"):
             if getattr(self, name) is not None and len(roms) > 1:
                 raise ConfigError(f"--{name.replace('_', '-')} belongs to one game: give one --rom")
