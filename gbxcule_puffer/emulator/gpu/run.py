@@ -1,6 +1,7 @@
 """The data path's main loop: a warp steps its envs together, and calls the interpreter for rare cases.
 
-The loop is a closure over the generated `execute` (build/interpreter.py), so that it is plain Python for an editor.
+The functions are closures over the generated `execute` (build/interpreter.py), so that they are plain Python for an
+editor: `between` calls the interpreter, `run_datapath` is the loop of a warp, `kernel_step` is a step of each env.
 """
 
 from __future__ import annotations
@@ -22,9 +23,8 @@ PATH_FACTOR = wp.constant(16_777_619)  # a prime, for a hash
 SOON_T_CYCLES = wp.constant(24)  # a lane this close to its next event stays in the interpreter
 
 
-def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> wp.Kernel:
-    """The kernel around generated functions: execute(m, c) does the instruction in c.code, load(m, c) and store(m, c)
-    copy the hot fields of the state."""
+def make_between(execute: wp.Function) -> wp.Function:
+    """The function that calls the interpreter for a lane."""
     perform = make_perform(execute)
 
     @wp.func(inline=False)
@@ -53,6 +53,12 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                 fetch.fetch(m, c)
                 perform(m, c)
         return running
+
+    return between
+
+
+def make_loop(between: wp.Function) -> wp.Function:
+    """The loop of a warp around `between`, in which it makes its turns."""
 
     @wp.func
     def run_datapath(
@@ -121,6 +127,14 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                     m.took[c.env] = m.took[c.env] + intrinsics.clock() - begin
             # Also for lanes that stay asleep: their last turn may not have ended
             datapath.fetch(r, table, datapath.table_index(r, r.pc))
+
+    return run_datapath
+
+
+def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> wp.Kernel:
+    """The kernel around generated functions: execute(m, c) does the instruction in c.code, load(m, c) and store(m, c)
+    copy the hot fields of the state."""
+    run_datapath = make_loop(make_between(execute))
 
     # Not grid_stride=False: without that loop the compiler assumes that all lanes of a warp are converged at each vote.
     # After divergent calls they are not. It then keeps one value for all lanes, and instructions were counted twice.
