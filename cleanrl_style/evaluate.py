@@ -35,7 +35,7 @@ GIVEN = ("env", "game", "variant", "levels", "rom", "start_state", "goal_dir", "
 class Args:
     checkpoint: str = word("checkpoint.pt of a run, or the run's folder", "RUN")
     episodes: int = flag(
-        50, "episodes of each policy, rounded up to a multiple of --num-envs; each env plays equally many", least=1
+        50, "episodes of each policy, rounded up to a multiple of --num-envs; each Game Boy plays equally many", least=1
     )
     num_envs: int = flag(10, "Game Boys in parallel; 1 plays the episodes one after the other", least=1)
     policy: Literal["both", "sampled", "greedy"] = flag("both", "sampled: as in training; greedy: the likeliest action")

@@ -1,4 +1,4 @@
-"""PPO: rollouts of all envs on the device, clipped updates over minibatches.
+"""PPO: rollouts of all Game Boys on the device, clipped updates over minibatches.
 
 On several GPUs: torchrun --nproc_per_node=N cleanrl_style/ppo_lite.py ...
 """
@@ -46,7 +46,7 @@ class Args(SpeedFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
     num_steps: int = flag(
         32,
-        "steps of each env in a rollout; by default 16 from 4,096 Game Boys of all processes on, 8 from 8,192 on",
+        "steps of each Game Boy in a rollout; 16 from 4,096 Game Boys of all processes on, 8 from 8,192 on",
         smoke=8,
         least=1,
     )
@@ -78,7 +78,7 @@ class Args(SpeedFlags):
         None, "approximate KL divergence from the rollout's policy after which an update ends (default: no limit)"
     )
     update_epochs: int = flag(2, "passes over a rollout", least=1)
-    num_minibatches: int = flag(8, "optimizer steps of a pass; by default 16 from 256 Game Boys on", smoke=4, least=1)
+    num_minibatches: int = flag(8, "optimizer steps of a pass; 16 from 256 Game Boys on", smoke=4, least=1)
     reuse_values: bool = flag(
         True,
         "take the next value from the next step's forward pass: one forward per step, not two; the last step of a "
@@ -87,7 +87,7 @@ class Args(SpeedFlags):
     residual: bool = flag(False, "residual blocks after the convolutions: fewer but slower steps, for boards")
     noise_scale: bool = flag(
         False,
-        "measure in an extra pass how many steps a minibatch can use (charts/noise_scale; docs/scale.md)",
+        "measure the gradient's noise in an extra pass (charts/noise_scale; docs/scale.md)",
         resumable=True,
     )
     log_interval: int = flag(4, "rollouts between two records of metrics", least=1, resumable=True)

@@ -58,7 +58,7 @@ class Args(SpeedFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
     num_steps: int = flag(
         32,
-        "steps of each env in a rollout; by default 16 from 4,096 Game Boys of all processes on, 8 from 8,192 on",
+        "steps of each Game Boy in a rollout; 16 from 4,096 Game Boys of all processes on, 8 from 8,192 on",
         smoke=8,
         least=1,
     )
@@ -86,7 +86,7 @@ class Args(SpeedFlags):
     update_epochs: int = flag(2, "passes over a rollout", least=1)
     num_minibatches: int = flag(
         8,
-        "optimizer steps of a pass, each with all steps of its share of the envs; by default 16 from 256 Game Boys on",
+        "optimizer steps of a pass, each with all steps of its share of the Game Boys; 16 from 256 Game Boys on",
         smoke=4,
         least=1,
     )

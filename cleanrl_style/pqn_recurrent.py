@@ -58,7 +58,7 @@ Unroll = Callable[[Tensor, Tensor, Tensor], Tensor]  # its unroll
 class Args(GraphFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
     num_steps: int = flag(
-        16, "steps of each env in a rollout; by default 8 from 8,192 Game Boys of all processes on", smoke=8, least=1
+        16, "steps of each Game Boy in a rollout; 8 from 8,192 Game Boys of all processes on", smoke=8, least=1
     )
     recurrent: Literal["gru", "lstm"] = flag(
         "gru", "the memory after the hidden layer, of 128 numbers; its gradient goes back through --num-steps steps"
@@ -81,7 +81,7 @@ class Args(GraphFlags):
     grad_clip: float = flag(10.0, "maximum norm of the gradient")
     update_epochs: int = flag(2, "passes over a rollout", least=1)
     num_minibatches: int = flag(
-        8, "optimizer steps of a pass, each with all steps of its share of the envs", gpu=32, smoke=4, least=1
+        8, "optimizer steps of a pass, each with all steps of its share of the Game Boys", gpu=32, smoke=4, least=1
     )
     log_interval: int = flag(4, "rollouts between two records of metrics", least=1, resumable=True)
 

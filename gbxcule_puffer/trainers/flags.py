@@ -63,7 +63,7 @@ class TaskFlags(OptionFlags):
         resumable=True,
     )
     variant: str | None = flag(
-        None, "variant of --game, or several with commas, of which each env samples one", "The game"
+        None, "variant of --game, or several with commas, of which each Game Boy samples one", "The game"
     )
     levels: str | None = flag(
         None, "levels of --game: how many of the training levels, or test (default: all)", "The game"
@@ -110,7 +110,7 @@ class RunFlags(TaskFlags):
 
     total_env_steps: int = flag(
         1_000_000,
-        "steps over all environments and processes, at most",
+        "steps of all Game Boys together, over all processes, at most",
         RUN,
         gpu=100_000_000,
         smoke=128,
@@ -137,7 +137,7 @@ class RunFlags(TaskFlags):
     device: str = flag("auto", "cpu, cuda or cuda:N (auto: a GPU if there is one)", RUN, resumable=True)
     info_mode: Literal["full", "stats"] = flag(
         "full",
-        "the env's statistics in a record: full has the share of each action, too (env/action_hist)",
+        "statistics in a record; full adds the share of each action (env/action_hist)",
         RUN,
         resumable=True,
     )

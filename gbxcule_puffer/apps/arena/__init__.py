@@ -1,1 +1,1 @@
-"""Train agents on games side by side, record what they reach, verify and compare the records."""
+"""Train agents on several games, record what they reach, verify and compare the records."""

@@ -45,7 +45,7 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
         metavar="ENV",
     )
     num_envs: tuple[int, ...] = flag(
-        (), f"envs (default: {USUAL['cpu']}; on a GPU {USUAL['cuda']})", metavar="N,...", least=1
+        (), f"Game Boys (default: {USUAL['cpu']}; on a GPU {USUAL['cuda']})", metavar="N,...", least=1
     )
     autotune: bool = flag(False, "instead, find and save the fastest way to launch this GPU's kernel")
     fit: tuple[int, ...] = flag(
@@ -68,7 +68,9 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
     )
     goal_dir: str | None = option_flag("goal_dir", GAME, Later("a checkerboard"))
     stage: tuple[str, ...] = flag(("full_step",), "part of a step to measure", STEP, metavar="STAGE,...", one_of=STAGES)
-    actions: str | None = flag(None, "striped: env i repeats action i mod n (default: random)", STEP, one_of=ACTIONS)
+    actions: str | None = flag(
+        None, "striped: Game Boy i repeats action i mod n (default: random)", STEP, one_of=ACTIONS
+    )
     reset_every: tuple[int, ...] = flag(
         (0,), "end all episodes after K steps; 0: never", STEP, metavar="K,...", least=0
     )
@@ -91,7 +93,7 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
         least=1,
     )
     repeat: int = flag(3, "repeats; the median counts", LENGTH, least=1)
-    min_ratio: float | None = flag(None, "a ratio to --vs below this, with the most envs", LIMITS, least=1e-6)
+    min_ratio: float | None = flag(None, "a ratio to --vs below this, with the most Game Boys", LIMITS, least=1e-6)
     max_mem_delta: int | None = flag(None, "more than this allocated after warm-up", LIMITS, metavar="BYTES", least=0)
     baseline: str | None = flag(
         None, "a measurement slower than in this records.json of an earlier run", LIMITS, metavar="FILE"
@@ -115,7 +117,7 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
     vec_backend: str = flag(
         "mp_async", "backend of pyboy_puffer_vec", RUNNING, one_of=("serial", "mp_sync", "mp_async")
     )
-    vs_num_envs: int | None = flag(None, "envs of --vs (default: 8 for each core)", RUNNING, least=1)
+    vs_num_envs: int | None = flag(None, "Game Boys of --vs (default: 8 for each core)", RUNNING, least=1)
 
     def defaults(self) -> dict[str, Any]:
         """The values in the folder of --game."""

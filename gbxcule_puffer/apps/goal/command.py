@@ -102,7 +102,7 @@ class Make(StartFlags, TaskFlags, DisplayFlags):
 
 @command
 class Calibrate(DeviceFlags):
-    """Measure how well a goal's picture separates the goal; propose tau and k."""
+    """Measure how well a goal's picture differs from all others; propose tau and k_consecutive."""
 
     dir: str = word(FOLDER, "DIR")
     truth: tuple[str, ...] = flag(

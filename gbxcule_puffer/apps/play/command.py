@@ -34,7 +34,7 @@ class DisplayFlags:
 
 @command
 class Play(GameFlags, DisplayFlags, StepFlags):
-    """Play a ROM by hand, in real time or a step a key; save states and traces."""
+    """Play a ROM by hand, in real time or one step per key; save states and traces."""
 
     sound: bool = option_flag("sound", GAME)
     out: str = flag("play", "folder for states and traces", metavar="DIR")

@@ -8,7 +8,7 @@ from gbxcule_puffer.commandline import command
 
 @command
 class Show(ShowFlags):
-    """Write the picture of a saved state, or of several as one contact sheet with their names.
+    """Write the picture of a saved state, or one sheet with the pictures of several.
 
     States of this program hold their picture. States of PyBoy, and save RAM, also need the ROM.
     """

@@ -33,7 +33,7 @@ TAGS = {"return": "charts/episodic_return", "success": "charts/success_rate"}
 
 @command
 class Sweep:
-    """Find good settings of a trainer for a game with Optuna; or search with PufferLib."""
+    """Find good settings of a trainer for a game, with Optuna or with PufferLib's search."""
 
     subject: str = word(
         f"{NAMES}; a trainer's file; or gbxcule, or an environment of PufferLib, for its search", "WHAT"

@@ -14,7 +14,7 @@ NAMES = ", ".join(trainers())
 
 @command
 class Train:
-    """Train with a script of cleanrl_style, or with PufferLib's own trainer."""
+    """Train an agent with a single-file trainer, or with PufferLib's own."""
 
     subject: str = word(f"{NAMES}; or gbxcule, or an environment of PufferLib, for PufferLib's trainer", "WHAT")
     words: tuple[str, ...] = word("its flags; puffer train WHAT --help lists them", "...", (), rest=True)
