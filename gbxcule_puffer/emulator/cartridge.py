@@ -110,12 +110,12 @@ def load_cartridge(rom: Rom, header: str = "strict", model: str | None = None, s
     if checksum != data[0x14D]:
         raise RomError(
             f"{name}: header checksum is {data[0x14D]:02X}, should be {checksum:02X}; the image is damaged or not a "
-            "Game Boy ROM, and PyBoy refuses it, too (if it runs elsewhere, `rgbfix -f h` mends the header)"
+            "Game Boy ROM, and PyBoy refuses it, too (if it runs elsewhere, `rgbfix -f h` repairs the header)"
         )
     if data[0x149] not in RAM_BANKS:
         raise RomError(
             f"{name}: RAM size code {data[0x149]:02X} in the header is not defined (00 to 05 are), and PyBoy "
-            "refuses it, too (`rgbfix -f h` mends the header's checksum after a change)"
+            "refuses it, too (`rgbfix -f h` repairs the header's checksum after a change)"
         )
     rom_banks, ram_banks = len(data) // hw.ROM_BANK_SIZE, RAM_BANKS[data[0x149]]
     mapper = find_mapper(data, rom_banks, ram_banks)

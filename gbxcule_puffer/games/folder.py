@@ -51,7 +51,7 @@ def load_game(path: StrPath) -> Game:
     try:
         content = parse_toml(text)
     except ValueError as error:
-        raise ConfigError(f"{source}: is not TOML that can be read ({error}): mend this line") from None
+        raise ConfigError(f"{source}: is not TOML that can be read ({error}): correct this line") from None
     return _Reader(folder, Table(source, "", content)).read()
 
 

@@ -47,7 +47,7 @@ def save_checkpoint(path: Path, state: Mapping[str, Any], keep: int = 1) -> None
     Raises: StorageError when the disk is full or not writable; existing checkpoints stay.
     """
     left = "; the one before it is whole" if path.exists() else ""
-    with new_file(path, f"make room and go on with --resume{left}") as file:
+    with new_file(path, f"make room and continue with --resume{left}") as file:
         torch.save({**state, "versions": versions()}, file)
         file.flush()
         os.fsync(file.fileno())
@@ -121,7 +121,7 @@ def find_resumed(resume: str, run_dir: str | None, runs: Path, exp_name: str) ->
         state = load_checkpoint(path)
         name, flags, note = state["exp_name"], state["args"], state.get(NOTE)
     if name != exp_name:
-        raise StateError(f"{path} is of the trainer {name!r:.40}, not of {exp_name}: go on with that one")
+        raise StateError(f"{path} belongs to the trainer {name!r:.40}, not to {exp_name}: continue with that one")
     return Resumed(path, flags, state, note)
 
 

@@ -24,7 +24,7 @@ from gbxcule_puffer.trainers.boards.tracking import Tracking
 from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
 from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, NOTE, RUN
 
-REMEDY = "make room and go on with --resume"
+REMEDY = "make room and continue with --resume"
 LIMIT = 2**28  # bytes of metrics.jsonl
 MOST_SHOWN = 4  # statistics of Tasks in the progress line
 # The env's infos under CleanRL's names; all others are env/NAME.

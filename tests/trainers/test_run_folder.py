@@ -99,7 +99,7 @@ def test_a_run_that_has_succeeded_goes_on_only_with_another_aim(
 
 def test_another_trainer_s_run_is_refused(ended: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert dqn_nstep.main(["--resume", str(ended)]) == 2
-    assert "is of the trainer 'a2c_streaming', not of dqn_nstep" in one_line(capsys)
+    assert "belongs to the trainer 'a2c_streaming', not to dqn_nstep" in one_line(capsys)
 
 
 def test_a_folder_is_held_by_one_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

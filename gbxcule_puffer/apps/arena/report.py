@@ -26,7 +26,7 @@ def report(results: Results) -> str:
     """All tables."""
     games = results.common
     parts = [HEAD.format(len(games))]
-    parts.append(of_agents(results, games) if games else "There is no game that all these agents have records of.")
+    parts.append(of_agents(results, games) if games else "No game has records of all these agents.")
     if len(results.agents) > 1:
         parts += [
             "The probability that the agent of a row beats the agent of a column, over the games that both have:",

@@ -204,7 +204,7 @@ class PlaySession:
         self._keep_trace()
         self.real_time, self.agent_plays = real_time, False
         self._begin_trace(ONE_FRAME if real_time else self._own_schedule)
-        self.message = "real time" if real_time else "a step a key"
+        self.message = "real time" if real_time else "one step per key"
 
     def let_agent_play(self, plays: bool) -> None:
         """The agent takes over at once, or returns control."""

@@ -207,7 +207,9 @@ def test_a_search_that_fails_is_said_once(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(native, "WORKER", "gbxcule_puffer.no_such_module")
     emulator = Emulator(ROM, 1, native=True)
     assert emulator.native is not None
-    with pytest.warns(UserWarning, match="native code could not be made, the interpreter goes on: .*no_such_module"):
+    with pytest.warns(
+        UserWarning, match="native code could not be compiled, so the interpreter continues: .*no_such_module"
+    ):
         emulator.native.find_now()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
