@@ -13,7 +13,7 @@ from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.emulator import Emulator, EmulatorLike, PoolLike
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.errors import ConfigError, StateError
-from tests.conformance.test_color import rom_of
+from tests.conformance.test_game_boy_color import rom_of
 
 ROM = Path(__file__).parents[2] / "roms" / "micro" / "joy_diverge_persist.gb"
 BUTTONS = (hw.BUTTON_START, hw.BUTTON_A, 0, hw.BUTTON_DOWN, hw.BUTTON_LEFT)

@@ -19,7 +19,7 @@ from gbxcule_puffer.pictures import LEVELS
 from gbxcule_puffer.tasks.goals.recipe import GoalRecipe, GoalSettings
 from gbxcule_puffer.tasks.observe.pictures import area_averaged, picture_kind
 from gbxcule_puffer.toy import ToyEnv
-from tests.conformance.test_color import picture_rom
+from tests.conformance.test_game_boy_color import picture_rom
 from tests.support.envs import STAGE, assert_same, play, random_actions
 
 ROM = STAGE.parent.parent / "homeward.gb"

@@ -17,7 +17,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.observe.pictures import FEATURES, NO_TILE, OBJECTS
-from tests.conformance.test_color import picture_rom
+from tests.conformance.test_game_boy_color import picture_rom
 from tests.support.envs import assert_same, assert_same_in_a_graph, host, make_test_task, play, random_actions
 from tests.support.shared import cases
 

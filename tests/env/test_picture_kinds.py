@@ -11,13 +11,13 @@ import torch
 
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.tasks.observe.pictures import PICTURES, PictureKind
-from tests.conformance.test_color import picture_rom
+from tests.conformance.test_game_boy_color import picture_rom
 from tests.support.step_ends import pack
 
 ROM = picture_rom(9, 0)  # shows all shades
 STEPS = 6
 SHORT: dict[str, Any] = {"frames_per_step": 4, "release_after_frames": 2, "max_steps": 4}
-# By form, what it makes of all pixels (..., 144, 160) uint8; those in color are compared with PyBoy (test_color.py).
+# By form, what it makes of all pixels (..., 144, 160) uint8; those in color are compared with PyBoy (test_model_option.py).
 FORMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "shades": lambda pixels: pixels,
     "packed": pack,

@@ -24,7 +24,7 @@ from gbxcule_puffer.emulator.build.instantiate import Edit
 from gbxcule_puffer.emulator.build.variant import Variant, build
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import git_sha, versions
-from tests.conformance.test_color import games
+from tests.conformance.test_game_boy_color import games
 from tests.fuzz.color_faults import DATAPATH_FAULTS, FAULTS, Fault
 from tests.fuzz.generator import make_rom
 from tests.fuzz.lockstep import CHECK_EVERY, SCHEDULES, Oracle, differences, emulator_values, random_buttons

@@ -51,7 +51,7 @@ from gbxcule_puffer.trainers.checkpoints import find_resumed, read_checkpoint
 from gbxcule_puffer.trainers.flags import flags_of
 from gbxcule_puffer.trainers.folder import CHECKPOINT, MANIFEST, METRICS
 from gbxcule_puffer.trainers.weights import read_weights, write_weights
-from tests.conformance.test_color import picture_rom
+from tests.conformance.test_game_boy_color import picture_rom
 from tests.hostile.mutate import mutant, mutant_of_bytes, mutant_of_json, mutant_of_number
 
 ROM = ROOT / "roms" / "homeward.gb"

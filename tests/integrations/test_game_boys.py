@@ -14,7 +14,7 @@ import torch
 from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.integrations.pyboy_api import GameBoys
-from tests.conformance.test_color import rom_of
+from tests.conformance.test_game_boy_color import rom_of
 from tests.fuzz.generator import make_rom
 
 ROM = Path(__file__).parents[2] / "roms/homeward.gb"

@@ -22,7 +22,7 @@ from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks import Patches, Replay
 from gbxcule_puffer.trainers.trained import load_script
-from tests.conformance.test_color import picture_rom
+from tests.conformance.test_game_boy_color import picture_rom
 from tests.support.envs import STAGE
 
 ROM = STAGE.parent.parent / "homeward.gb"

@@ -11,7 +11,7 @@ from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.build.variant import build
 from gbxcule_puffer.emulator.gpu.schedule.launch_shape import PATIENCE
 from gbxcule_puffer.emulator.state import INDEX
-from tests.conformance.test_color import picture_rom, rom_of
+from tests.conformance.test_game_boy_color import picture_rom, rom_of
 from tests.fuzz.generator import make_rom
 from tests.fuzz.lockstep import random_buttons
 

@@ -19,7 +19,7 @@ from tests.fuzz.lockstep import compare
 
 MBC5_RAM, RAM_32_KB, FRAMES = 0x1A, 3, 24
 FIRST = 0x41  # LCDC is the last one, so that the LCD stays off for the others where it is off
-LEFT_OUT = 0x55  # HDMA5 copies over what was read; tests/conformance/test_color.py has it
+LEFT_OUT = 0x55  # HDMA5 copies over what was read; tests/conformance/test_game_boy_color.py has it
 # di; RAM on; hl = A000, d = bank 0, c = FIRST
 START = "F3 3E0A EA0000 2100A0 1600 0E41 "
 # b = 0; again: a = b; ldh [c],a; ldh a,[c]; ld [hl+],a; inc b; jr nz again

@@ -12,7 +12,7 @@ from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.saves import pyboy_layout, pyboy_state
 from gbxcule_puffer.emulator.state import INDEX
 from gbxcule_puffer.errors import ConfigError, StateError
-from tests.conformance.test_color import picture_rom
+from tests.conformance.test_game_boy_color import picture_rom
 from tests.emulator.saves.test_pyboy_state import with_value
 from tests.fuzz.generator import make_rom, model_of
 from tests.fuzz.lockstep import random_buttons

@@ -14,7 +14,7 @@ from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.saves.state_files import load_state_file, write_pyboy_state
-from tests.conformance.test_color import games
+from tests.conformance.test_game_boy_color import games
 from tests.emulator.saves.test_pyboy_state import without_host_time
 from tests.fuzz.lockstep import random_buttons
 from tests.support.shared import cases

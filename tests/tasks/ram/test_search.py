@@ -20,7 +20,7 @@ from gbxcule_puffer.tasks.ram import Number, Numbers, Ram, Symbols
 from gbxcule_puffer.tasks.ram.narrowing import COMPARISONS, FORMS, Narrowing, is_narrowing, parse_narrowing
 from gbxcule_puffer.tasks.ram.readings import number_of, word_of
 from gbxcule_puffer.tasks.ram.search import ANY, MOST_ZERO, Search, areas_of
-from tests.conformance.test_color import rom_of
+from tests.conformance.test_game_boy_color import rom_of
 from tests.fuzz.generator import header
 
 ENVS = 2

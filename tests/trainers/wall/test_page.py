@@ -16,7 +16,7 @@ from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.tasks.source import ROM
 from gbxcule_puffer.trainers.wall.wall import Wall
-from tests.conformance.test_color import picture_rom
+from tests.conformance.test_game_boy_color import picture_rom
 from tests.support.browser import Browser, wait_for
 from tests.support.viewers import next_picture
 

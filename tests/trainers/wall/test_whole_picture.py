@@ -20,7 +20,7 @@ from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.wall.lens import Lens
 from gbxcule_puffer.trainers.wall.wall import Wall
 from gbxcule_puffer.trainers.wall.whole_picture import WholePicture
-from tests.conformance.test_color import picture_rom
+from tests.conformance.test_game_boy_color import picture_rom
 from tests.support.browser import PATIENCE, wait_for
 from tests.support.viewers import next_picture, picture_of, receive_picture, viewer, whole_picture
 

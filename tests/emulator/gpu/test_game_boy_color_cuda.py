@@ -12,7 +12,7 @@ import torch
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.gpu.schedule import launch_shape
 from gbxcule_puffer.emulator.gpu.schedule.launch_shape import LANES, LaunchShape
-from tests.conformance.test_color import games, picture_rom
+from tests.conformance.test_game_boy_color import games, picture_rom
 from tests.fuzz.generator import make_rom
 from tests.fuzz.lockstep import compare_seed, random_buttons
 

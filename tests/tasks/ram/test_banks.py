@@ -18,7 +18,7 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram import Ram, Symbols
 from gbxcule_puffer.tasks.ram.addresses import parse_address
 from gbxcule_puffer.tasks.ram.symbols import Location
-from tests.conformance.test_color import rom_of
+from tests.conformance.test_game_boy_color import rom_of
 
 # 11, 33, 55 to D010 of banks 1, 3, 5; 88 to 8010 of bank 1 of VRAM, 22 of bank 0. Banks 5 and 1 stay selected. The
 # loop counts C010 up, at D011 of bank 5 it stores the same.

@@ -20,7 +20,7 @@ from gbxcule_puffer.emulator.state import INDEX
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.integrations.pyboy_api import GameBoys
-from tests.conformance.test_color import rom_of
+from tests.conformance.test_game_boy_color import rom_of
 from tests.fuzz.generator import make_rom
 from tests.fuzz.lockstep import random_buttons
 

@@ -27,8 +27,8 @@ from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import GoalError
 from gbxcule_puffer.pictures import to_rgb
 from gbxcule_puffer.tasks.goals.template import GoalTemplate
-from tests.conformance.test_color import picture_rom, rom_of
-from tests.emulator.test_color import PROGRAM
+from tests.conformance.test_game_boy_color import picture_rom, rom_of
+from tests.emulator.test_model_cgb import PROGRAM
 from tests.support.browser import Browser, wait_for
 
 

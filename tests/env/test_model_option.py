@@ -12,8 +12,8 @@ from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.pictures import PICTURES
-from tests.conformance.test_color import picture_rom, rom_of
-from tests.emulator.test_color import PROGRAM
+from tests.conformance.test_game_boy_color import picture_rom, rom_of
+from tests.emulator.test_model_cgb import PROGRAM
 from tests.fuzz.generator import make_rom
 
 SEED = 4  # of a program that shows a picture

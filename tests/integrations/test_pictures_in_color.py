@@ -12,7 +12,7 @@ from gbxcule_puffer.integrations import gym
 from gbxcule_puffer.integrations.pufferl.env import PuffeRLEnv
 from gbxcule_puffer.integrations.pufferl.policies import PixelCNN
 from gbxcule_puffer.pictures import to_rgb
-from tests.conformance.test_color import picture_rom
+from tests.conformance.test_game_boy_color import picture_rom
 
 ROM = picture_rom(1, 0xC0)
 OPTIONS: dict[str, Any] = {"model": "cgb", "max_steps": 3, "frames_per_step": 4, "release_after_frames": 2}
