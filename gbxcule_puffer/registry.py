@@ -54,8 +54,8 @@ def env_creator(
 ) -> EnvMaker:
     """The class of an environment, or its factory, for `pufferlib.vector.make(env_creator(name), ...)`.
 
-    game: a game's folder, or the name of one of ours, whose options the env then has (docs/games.md); variant, levels:
-    of the game.
+    game: a game's folder, or the name of a game that comes with the package; the environment gets its options
+    (docs/games.md). variant, levels: those of the game.
 
     Raises: ConfigError for an unknown name; the message lists the known ones. With a game, the errors of `load_game`.
     """

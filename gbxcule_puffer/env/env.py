@@ -277,7 +277,7 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures, Generic[Given]):
 
     def statistics(self) -> dict[str, torch.Tensor]:
         """The Tasks' statistics of the episodes that the last step ended, (num_envs,) float64 by their names in the
-        infos; the other rows mean nothing."""
+        infos; ignore the other rows."""
         return self._episodes.tasks.statistics()
 
     def reward_ranges(self) -> dict[str, tuple[float, float]]:
@@ -285,7 +285,7 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures, Generic[Given]):
         return self._episodes.tasks.reward_ranges()
 
     def close(self) -> None:
-        """Ends the emulator and drops its memory; every other call is an error from then on."""
+        """Ends the emulator and frees its memory; every other call is an error from then on."""
         if self._started is not None:
             self._started.tasks.close()
             self._started.emulator.close()

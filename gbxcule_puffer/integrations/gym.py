@@ -55,16 +55,16 @@ def make_vec(
     render_mode: str | None = None,
     **options: object,
 ) -> GameBoyVectorEnv:
-    """`num_envs` Game Boys as one VectorEnv; `options` are GBxCuLEEnv's arguments: rom, device, and EnvOptions; or
+    """`num_envs` Game Boys as one VectorEnv. `options` are the arguments of GBxCuLEEnv: rom, device and EnvOptions; or
     game, variant and levels of a folder (docs/games.md).
 
-    env: a name of `env_creator`, gbxcule or a PyBoy baseline.
+    env: a name of `env_creator`: gbxcule or a PyBoy baseline.
     autoreset_mode: SAME_STEP; NEXT_STEP: the step after an episode's end ignores its action and begins the next
-    episode; or DISABLED: ended envs wait for `reset(options={"reset_mask": ...})`.
-    render_mode: rgb_array, or human: a window with up to 64 Game Boys, at the console's speed.
-    copy: False returns the env's own buffers, which the next step overwrites.
+    episode; or DISABLED: Game Boys whose episode has ended wait for `reset(options={"reset_mask": ...})`.
+    render_mode: rgb_array; or human: a window with up to 64 Game Boys, at the console's speed.
+    copy: False returns the environment's own buffers, which the next step overwrites.
 
-    Raises: ConfigError and the errors of the env.
+    Raises: ConfigError and the errors of the environment.
     """
     return GameBoyVectorEnv(_create(env, num_envs, options), autoreset_mode, copy, render_mode)
 
@@ -72,7 +72,7 @@ def make_vec(
 def make(env: str = "gbxcule", *, render_mode: str | None = None, **options: object) -> GameBoyEnv:
     """One Game Boy as a gymnasium.Env; `options` as for `make_vec`.
 
-    Raises: ConfigError and the errors of the env.
+    Raises: ConfigError and the errors of the environment.
     """
     return GameBoyEnv(_create(env, 1, options), render_mode)
 
@@ -171,8 +171,8 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode in all envs, or where options["reset_mask"] (num_envs,) bool is set.
 
-        The same seed gives the same episodes; without one each reset draws another. With a list of seeds, one for each
-        env, env i plays what one env alone plays with the i-th; with a mask there is none.
+        The same seed gives the same episodes; without a seed, each reset starts others. With a list of seeds, one for
+        each Game Boy, each plays what a single one plays with that seed. A mask allows no seed.
         """
         mask = (options or {}).get("reset_mask")
         if isinstance(seed, Sequence | np.ndarray):

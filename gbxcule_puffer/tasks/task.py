@@ -17,11 +17,11 @@ PREFIX = "task/"  # how the statistics of Tasks begin in the infos
 
 @dataclass(frozen=True)
 class StepInfo:
-    """Facts of the step just made, each (num_envs,), changed in place by the next one.
+    """Facts of the step just made, each of shape (num_envs,). The next step changes them in place.
 
-    actions int64: what was pressed; length int32: the episode's steps with this one; frames int32: those of this step;
-    locked bool: an illegal opcode has locked the Game Boy; terminal, truncation bool: whether the picture goal,
-    max_steps or a lock ends the episode.
+    actions int64: the action of each Game Boy; length int32: steps of the episode, this one included; frames int32:
+    frames of this step; locked bool: an illegal opcode has locked the Game Boy; terminal, truncation bool: the picture
+    goal, max_steps or a lock ends the episode.
     """
 
     actions: torch.Tensor
@@ -34,11 +34,12 @@ class StepInfo:
 
 @dataclass(frozen=True)
 class StepResult:
-    """The answer of `Task.step`, each (num_envs,).
+    """The answer of `Task.step`, each of shape (num_envs,).
 
-    reward: numbers, added to the env's; terminal bool: the episode ends as a success; failure bool: it ends for good,
-    as a lost game does (`terminals` has it, success has not); truncation bool: it is cut, and might have gone on;
-    statistics: numbers by name, whose mean over the episodes' last steps is in the infos.
+    reward: numbers, added to the environment's own reward; terminal bool: the episode ends as a success; failure bool:
+    it ends as a failure, such as a lost game (`terminals` includes it, the success rate does not); truncation bool: it
+    is cut off, and could have continued; statistics: numbers by name; the infos have their means over the episodes'
+    last steps.
     """
 
     reward: torch.Tensor
@@ -55,13 +56,12 @@ class Sampler(Protocol):
 
 
 class Task:
-    """Base class of what is rewarded. An env makes one and calls it in every step, after the frames and before an
-    episode that has ended is replaced by the next.
+    """Base class of rewards in Python. An environment makes one Task and calls it in every step, after the frames and
+    before episodes that ended are replaced by new ones.
 
-    Attributes that are tensors are the Task's memory: they are saved with the env's state, and they keep their address:
-    one that `step` assigns anew is copied into the old one, one that `reset` assigns only in the rows of `which`; what
-    `reset` writes in place (`self.x += 1`) reaches all rows. So a Task can be recorded in a CUDA graph as it is
-    written, as long as it does not ask for values on the host.
+    Attributes that are tensors are the Task's memory: they are saved with the environment's state. They keep their
+    address, so that a CUDA graph can record the Task: an attribute that `step` assigns is copied into the old tensor,
+    one that `reset` assigns only in the rows of `which`. A change in place (`self.x += 1`) in `reset` reaches all rows.
     """
 
     observations: Mapping[str, tuple[int, ...]] = MappingProxyType({})
@@ -78,44 +78,45 @@ class Task:
     _sampler: Sampler | None = None  # of the env that it plays in
 
     def __getstate__(self) -> dict[str, Any]:
-        """The attributes for a copy, which plays in no env yet."""
+        """The attributes for a copy, which belongs to no environment yet."""
         return {name: value for name, value in vars(self).items() if name != "_sampler"}
 
     def setup(self, ram: Ram) -> None:
         """Called once, before the first episode. `ram` has num_envs and device."""
 
     def reset(self, ram: Ram, which: torch.Tensor) -> None:
-        """Episodes begin in the envs of `which` (num_envs,) bool; `ram` shows their starts. On a GPU, for which
-        nobody waits, it is called after every step, and `which` may have none."""
+        """Called when episodes begin, in the Game Boys of `which` (num_envs,) bool; `ram` shows their starts. On a
+        GPU it is called after every step, so that the host need not wait, and `which` may be False everywhere."""
 
     def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult | torch.Tensor:
-        """The result of a step, or its reward alone. picture: (num_envs, 72, 80), or 144 x 160, shades 0-3, uint8."""
+        """The result of a step, or only its reward. picture: (num_envs, 72, 80) or (num_envs, 144, 160), uint8 shades
+        0 to 3."""
         raise ConfigError("has no step: write one that gives the reward")
 
     def observe(self, ram: Ram, picture: torch.Tensor) -> Mapping[str, torch.Tensor]:
-        """Numbers for the policy, (num_envs, *shape) by the names in `observations`, of the state as it is now: called
-        after `step`, and again after `reset`, whose episodes show their starts then."""
+        """Numbers for the policy: (num_envs, *shape) by the names in `observations`. Called after `step`, and again
+        after `reset`, when new episodes show their starts."""
         return {}
 
     def blocked(self, ram: Ram) -> torch.Tensor:
-        """Masks of `blocks`: where each presses nothing in the next step, (blocks, num_envs) bool; called after `step`,
-        and again after `reset`."""
+        """Masks of `blocks`: True if the action presses nothing in the next step, (blocks, num_envs) bool. Called after
+        `step`, and again after `reset`."""
         raise ConfigError("has blocks and no blocked: write one that says where each action is blocked")
 
     def holds(self, ram: Ram) -> torch.Tensor:
-        """Masks of the `milestones` that hold now, (milestones, num_envs) bool: called after `step`, and again after
-        `reset`; asked for where an option of the env needs it."""
+        """Masks of `milestones`: True if one holds now, (milestones, num_envs) bool. Called after `step`, and again after
+        `reset`, if an option of the environment needs it."""
         raise ConfigError("has milestones and no holds: write one that says which of them hold")
 
     def sample(self, below: int, counter: torch.Tensor) -> torch.Tensor:
-        """Random whole numbers from 0 to below - 1, (num_envs,) int64, with `below` at most 2 ** 24: the same for the
-        same seed of the env, number of the Game Boy and `counter` (num_envs,) int64. For `reset` and `step`."""
+        """Random whole numbers from 0 to below - 1, (num_envs,) int64; `below` is at most 2 ** 24. They depend only on
+        the seed, the index of the Game Boy and `counter` (num_envs,) int64. For `reset` and `step`."""
         if self._sampler is None:
             raise ConfigError(f"task {type(self).__name__} plays in no env yet: call sample in reset and step")
         return self._sampler.sample(below, counter)
 
     def read(self) -> dict[str, float]:
-        """More infos, asked for once every log_interval steps; may wait for the device."""
+        """More infos. Called once every log_interval steps, so it may wait for the device."""
         return {}
 
 

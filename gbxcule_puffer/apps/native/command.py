@@ -69,7 +69,9 @@ class Native(GameFlags, StepFlags):
         made = record(lambda number: make(number, **options), shape_for(self.num_envs))
         export(made, folder, architectures, [*SOURCES, *pufferlib5.SOURCES])
         size = sum(path.stat().st_size for path in folder.iterdir())
-        print(f"{folder}: {made.env.cartridge.title} for {self.arch}, {size / 1e6:.1f} MB; docs/native.md says how to use it")
+        print(
+            f"{folder}: {made.env.cartridge.title} for {self.arch}, {size / 1e6:.1f} MB; for its use see docs/native.md"
+        )
 
 
 def checked_architectures(text: str) -> list[int]:

@@ -208,4 +208,4 @@ class NativeCode:
         """Say why there are no pieces."""
         assert self._folder is not None
         last = (Path(self._folder.name) / ERRORS).read_text(errors="replace").strip().rpartition("\n")[2]
-        warnings.warn(f"this game's native code could not be compiled, so the interpreter continues: {last}", stacklevel=2)
+        warnings.warn(f"this game's native code could not be compiled; the interpreter continues: {last}", stacklevel=2)

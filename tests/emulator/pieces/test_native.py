@@ -208,7 +208,7 @@ def test_a_search_that_fails_is_said_once(monkeypatch: pytest.MonkeyPatch) -> No
     emulator = Emulator(ROM, 1, native=True)
     assert emulator.native is not None
     with pytest.warns(
-        UserWarning, match="native code could not be compiled, so the interpreter continues: .*no_such_module"
+        UserWarning, match="native code could not be compiled; the interpreter continues: .*no_such_module"
     ):
         emulator.native.find_now()
     with warnings.catch_warnings():
