@@ -26,8 +26,8 @@ SLOW_FILES = {
     "apps": (
         "bench",
         "bench_suites",
-        "color",
         "game",
+        "model_flag",
         "play_in_time",
         "play_memory_displays",
         "plot",
@@ -37,7 +37,7 @@ SLOW_FILES = {
         "watch",
     ),
     "baselines": ("pyboy_puffer_vec",),
-    "conformance": ("color", "sound"),
+    "conformance": ("game_boy_color", "sound"),
     "emulator": ("startup",),
     "emulator/gpu": ("draw_later", "fusion", "turn_cost", "warp_of_threads"),
     "emulator/loops": ("counted_loops",),

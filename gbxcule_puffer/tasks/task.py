@@ -104,7 +104,7 @@ class Task:
         raise ConfigError("has blocks and no blocked: write one that says where each action is blocked")
 
     def holds(self, ram: Ram) -> torch.Tensor:
-        """Masks of `milestones`: True if one holds now, (milestones, num_envs) bool. Called after `step`, and again after
+        """Masks of `milestones`: True if it holds now, (milestones, num_envs) bool. Called after `step` and
         `reset`, if an option of the environment needs it."""
         raise ConfigError("has milestones and no holds: write one that says which of them hold")
 
