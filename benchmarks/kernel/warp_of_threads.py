@@ -112,6 +112,13 @@ def module(model: str) -> Any:
     return sources.import_source(name, (text + READ_TOTALS).replace("MODULE", name))
 
 
+@cache
+def kernel(model: str) -> wp.Kernel:
+    """The step of a warp. One for all: another of the same name would have Warp look at the whole module again."""
+    generated = build("datapath", Variant(color=model == "cgb")).generated
+    return module(model).make_kernel(generated.execute, generated.load, generated.store)
+
+
 class WarpOfThreads(Emulator):
     """An emulator whose envs are the lanes of one warp."""
 
@@ -119,8 +126,7 @@ class WarpOfThreads(Emulator):
         super().__init__(rom, lanes, kernel="datapath", num_threads=lanes, **options)
 
     def _kernel(self) -> wp.Kernel:
-        generated = build("datapath", self._variant).generated
-        return module(self.model).make_kernel(generated.execute, generated.load, generated.store)
+        return kernel(self.model)
 
     def totals(self) -> dict[str, int]:
         """TOTALS since the process began."""
