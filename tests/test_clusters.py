@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.browser import PATIENCE
 from tests.support.clusters import ROOT, SLURM, program, slurm_job
 from tests.support.pages import check_arguments, commands
 
@@ -73,7 +74,8 @@ def test_sky_starts_torchrun_and_keeps_the_run(rank: int, tmp_path: Path) -> Non
         "SKYPILOT_NODE_IPS": "10.0.0.1\n10.0.0.2",
     }  # fmt: skip
     script = found["run"].replace("/kept", str(kept))
-    result = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
+    command = ["bash", "-c", script]
+    result = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=PATIENCE)
     assert result.returncode == 0, result.stderr
     command = (tmp_path / "torchrun").read_text().split("\0")[:-1]
     check_arguments(command)

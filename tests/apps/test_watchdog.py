@@ -43,21 +43,21 @@ def start(work: str, prog: str = START, **options: object) -> subprocess.Popen[s
 
 def test_a_command_that_ends_by_itself() -> None:
     process = start("print('done')")
-    assert (*process.communicate(timeout=60), process.returncode) == ("done\n", "", 3)
+    assert (*process.communicate(timeout=PATIENCE), process.returncode) == ("done\n", "", 3)
     process = start("raise ConfigError('bad input')")
-    assert (*process.communicate(timeout=60), process.returncode) == ("", "puffer: bad input\n", 2)
+    assert (*process.communicate(timeout=PATIENCE), process.returncode) == ("", "puffer: bad input\n", 2)
 
 
 def test_a_command_that_hangs_is_ended() -> None:
     process = start("with watchdog.limit(0.5): hang()")
-    out, error = process.communicate(timeout=60)
+    out, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2 and error.startswith("puffer: PyBoy has not answered for") and len(out.split()) == 2
     assert error.count("\n") == 1 and not psutil.pid_exists(int(out.split()[1]))
 
 
 def test_the_time_between_limits_does_not_count() -> None:
     process = start("\n    ".join(["with watchdog.limit(0.2): pass", "time.sleep(0.6)"]))
-    assert (*process.communicate(timeout=60), process.returncode) == ("", "", 3)
+    assert (*process.communicate(timeout=PATIENCE), process.returncode) == ("", "", 3)
     with limit(0.01):
         pass  # without a parent that watches, nothing happens
 
@@ -68,7 +68,7 @@ def test_signals_end_what_does_not_hear_them(number: signal.Signals) -> None:
     assert process.stdout is not None
     child = int(process.stdout.readline().split()[1])
     process.send_signal(number)
-    out, error = process.communicate(timeout=60)
+    out, error = process.communicate(timeout=PATIENCE)
     assert (out, error.strip(), process.returncode) == ("", "", 128 + number)
     assert not psutil.pid_exists(child)
 
@@ -80,7 +80,7 @@ def test_ctrl_c_lets_a_command_end_well() -> None:
     process = start(work, patient, preexec_fn=HEARS_CTRL_C)
     assert process.stdout is not None and process.stdout.readline() == "waits\n"
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=PATIENCE)
     assert (error.strip(), process.returncode) == ("puffer: interrupted", 130)
 
 
@@ -89,7 +89,7 @@ def test_a_killed_command_leaves_no_process() -> None:
     assert process.stdout is not None
     child = psutil.Process(int(process.stdout.readline().split()[1]))
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     child.wait(timeout=PATIENCE)
 
 
@@ -108,17 +108,17 @@ def test_a_reader_that_goes() -> None:
     process = start(MUCH, ENDS)
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
-    assert (process.stderr.read(), process.wait(60)) == ("", 141)
+    assert (process.stderr.read(), process.wait(PATIENCE)) == ("", 141)
 
 
 def test_a_full_disk_for_the_output() -> None:
     with open("/dev/full", "w") as full:
         process = start(MUCH, ENDS, stdout=full)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=PATIENCE)
         assert error == "puffer: the output cannot be read or written (No space left on device)\n"
         assert process.returncode == 1
         process = start("print('short')", ENDS, stdout=full, stderr=full)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)
         assert process.returncode == 1
 
 
@@ -126,7 +126,7 @@ def test_closed_standard_streams(tmp_path: Path) -> None:
     """A file that is opened must not become what messages go to."""
     work = f"file = open({str(tmp_path / 'file')!r}, 'w'); os.write(2, b'noise'); print('x', file=sys.stderr)"
     with start(work, ENDS, stdout=None, stderr=None, preexec_fn=lambda: os.closerange(0, 3)) as process:
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0
     assert (tmp_path / "file").read_text() == ""
 
 
@@ -141,5 +141,5 @@ def test_closed_standard_streams(tmp_path: Path) -> None:
 )
 def test_errors_of_the_machine_are_one_line(error: str, code: int, line: str) -> None:
     process = start(f"raise {error}", ENDS)
-    _, found = process.communicate(timeout=60)
+    _, found = process.communicate(timeout=PATIENCE)
     assert process.returncode == code and line in found and len(found.strip().splitlines()) == 1

@@ -277,7 +277,7 @@ def test_a_program_that_never_closes_its_env_ends(task: Task) -> None:
         "env = env_creator('pyboy_puffer_vec')(sys.argv[1], num_envs=2, num_workers=2); env.reset(); print('done')"
     )
     command = [sys.executable, "-c", code, task.kwargs["rom"]]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
 
 
@@ -290,7 +290,7 @@ def test_a_script_that_each_worker_would_run_is_refused(task: Task, tmp_path: Pa
         "env_creator('pyboy_puffer_vec')(sys.argv[1], num_envs=2, num_workers=2).reset()"
     )
     command = [sys.executable, str(script), task.kwargs["rom"]]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert result.returncode == 1
     assert "put what it does under" in result.stderr.splitlines()[-1], result.stderr
 
@@ -347,6 +347,6 @@ def test_calls_behind_each_other_are_all_answered(task: Task) -> None:
     answers: list[Any] = []
     calls = threading.Thread(target=lambda: answers.extend(env.call("may_succeed") for _ in range(3)), daemon=True)
     calls.start()
-    calls.join(20)
+    calls.join(PATIENCE)
     assert len(answers) == 3
     env.close()

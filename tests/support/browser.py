@@ -74,7 +74,7 @@ class Browser(AbstractContextManager):
         message = {"id": number, "method": method, "params": parameters}
         self._socket.send(json.dumps(message | ({"sessionId": self._session} if self._session else {})))
         while True:
-            answer = json.loads(self._socket.recv(timeout=30))
+            answer = json.loads(self._socket.recv(timeout=PATIENCE))
             if answer.get("id") == number:
                 assert "error" not in answer, answer
                 return answer["result"]
