@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from gbxcule_puffer.apps.arena.running import BARE
 from gbxcule_puffer.apps.side_by_side import SideBySide
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.commandline import as_words
+from tests.support.browser import PATIENCE, wait_for
 
 pytestmark = pytest.mark.kernel
 TINY = "--levels 8 --num-envs 4 --num-steps 32 --num-minibatches 1 --log-interval 1"
@@ -219,13 +219,11 @@ def test_no_run_goes_on_without_the_command(tmp_path: Path) -> None:
     """It ends its trainings where a time limit ends it."""
     words = f"arena run --game orchard --script ppo --seeds 1 --steps 1e9 --out {tmp_path}".split()
     command = subprocess.Popen([sys.executable, "-m", "gbxcule_puffer", *words], stdout=subprocess.PIPE, text=True)
-    metrics = tmp_path / "runs/orchard__ppo__1/metrics.jsonl"
-    end = time.monotonic() + 100
-    while not metrics.exists() and time.monotonic() < end:
-        time.sleep(0.1)
-    (training,) = psutil.Process(command.pid).children()
+    run, process = tmp_path / "runs/orchard__ppo__1", psutil.Process(command.pid)
+    wait_for(lambda: run.exists() and process.children())  # the training has begun
+    (training,) = process.children()
     command.terminate()
-    out, _ = command.communicate(timeout=60)
+    out, _ = command.communicate(timeout=PATIENCE)
     assert command.returncode == 143 and "failed" not in out
     assert not training.is_running()
 

@@ -28,9 +28,8 @@ ROM = ROMS / "homeward.gb"
 WORDS = ["--rom", str(ROM), "--num-envs", "64"]
 
 
-def tensor_bytes() -> int:
-    """Bytes of all storages that some tensor uses."""
-    gc.unfreeze()  # what was there when something was imported late (lazily.py)
+def new_tensor_bytes() -> int:
+    """Bytes of all storages of tensors that were made since gc.freeze()."""
     gc.collect()
     tensors = [each for each in gc.get_objects() if issubclass(type(each), torch.Tensor) and not each.is_meta]
     storages = {each.untyped_storage().data_ptr(): each.untyped_storage().nbytes() for each in tensors}
@@ -43,12 +42,17 @@ def test_an_env_takes_what_is_estimated(obs: str, stack_k: int) -> None:
     """With the GPU's kernel and arrays; 1,000 more envs, since what all share counts once. Within 2 %."""
 
     def allocated(num_envs: int) -> int:
-        before = tensor_bytes()
+        gc.collect()
+        gc.freeze()  # only what comes now is looked at, not the half million objects of all that is imported
+        frozen = gc.get_freeze_count()
         env = RecordedEnv(ROM, num_envs, io="torch", obs=obs, stack_k=stack_k)
         assert env._episodes.envs is not None  # made at its first use
-        found = tensor_bytes() - before
+        assert gc.get_freeze_count() <= frozen, "an import has hidden tensors (lazily.py)"
+        found = new_tensor_bytes()
         env.close()
         return found
+
+    RecordedEnv(ROM, 1, io="torch", obs=obs, stack_k=stack_k).close()  # which imports all that is imported late
 
     layout, cartridge = ObservationLayout(observation_kind(obs), stack_k), load_cartridge(ROM)
     estimates = [sum(env_memory(cartridge, num_envs, layout).values()) for num_envs in (100, 1_100)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -147,12 +148,18 @@ def test_the_table_of_a_scan_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) 
     assert max(map(len, said.splitlines())) <= 80
 
 
+@pytest.fixture
+def new_is_tried_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gbxcule_puffer.apps.game.checking.STEPS", 60)
+
+
 def new(tmp_path: Path, *words: str) -> int:
     (tmp_path / "start.txt").write_text("NOOP START NOOP")
     return cli.main(["game", "new", str(ROMS / "orchard.gb"), "--out", str(tmp_path / "mine"), "--num-envs", "16",
                      "--seconds", "8", "--start-actions", str(tmp_path / "start.txt"), *words])  # fmt: skip
 
 
+@pytest.mark.usefixtures("new_is_tried_briefly")
 def test_new_asks_and_writes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,11 +178,13 @@ def test_new_asks_and_writes(
     assert check(tmp_path / "mine", "--rom", str(ROMS / "orchard.gb"), code=0, capsys=capsys)
 
 
+@pytest.mark.usefixtures("new_is_tried_briefly")
 def test_new_takes_proposals(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
     monkeypatch.setattr(progress, "_listeners", [lines.append])
+    monkeypatch.setattr(progress, "EVERY", math.inf)  # how far a step is, is said on a slow machine only
     assert new(tmp_path, "--yes") == 0
     said = capsys.readouterr()
     assert "frames of a step: " in said.out and "x of the player, from left to right: 1\n" in said.out

@@ -81,7 +81,7 @@ def test_half_bytes_are_mirrored() -> None:
 # ld a,[C0FF]; or a; jr z until it is set; then 8 writes of C000, each low and high byte of the address and the value;
 # then [A123], [5000] and [1000] to C100, C101 and C102
 WRITE_AND_READ = "FAFFC0 B7 28FA  2100C0 0608 2A5F2A572A12 0520F7  FA23A1 EA00C1 FA0050 EA01C1 FA0010 EA02C1 18FE"
-READS, NUM_LISTS, NUM_BANKS = (0xA123, 0x5000, 0x1000), 200, 64
+READS, NUM_LISTS, NUM_BANKS = (0xA123, 0x5000, 0x1000), 80, 64
 
 
 def image_of_lists(cartridge_type: int) -> bytes:

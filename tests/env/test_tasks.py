@@ -81,7 +81,7 @@ def test_pyboy_gives_the_same(start: dict[str, Any], backend: str) -> None:
     other: Any = PyBoyPufferSingle(**kwargs) if single else PyBoyPufferVec(**kwargs, backend=backend, num_workers=2)
     try:
         np.testing.assert_array_equal(own.reset(seed=2)[0], other.reset(seed=2)[0])
-        for row in random_actions(30, 4, seed=2):
+        for row in random_actions(15, 4, seed=2):
             mine, theirs = own.step(row), other.step(row)
             for part, their in zip(mine[:4], theirs[:4], strict=True):
                 np.testing.assert_array_equal(part, their)

@@ -68,7 +68,7 @@ def test_large_cartridges(seed: int) -> None:
     assert not result.difference, "\n".join(result.difference)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 2, 3])
 def test_loops_that_are_skipped(seed: int) -> None:
     """Copies, fills, sums, products and delays, with interrupts in the middle."""
     result = compare_seed(make_rom(seed, "loops").data, seed, 24)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import functools
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +29,23 @@ class Arrays(ctypes.Structure):
     _fields_ = [*((name, ctypes.c_void_p) for name in ARRAYS), ("log_stride", ctypes.c_size_t)]
 
 
-def build(folder: Path) -> tuple[ctypes.CDLL, ctypes.CDLL]:
-    """(the library, the driver for a CPU) as gcc compiles them into `folder`."""
+@functools.cache
+def compiled() -> tuple[Path, Path]:
+    """The files of the library and of the driver for a CPU, as gcc compiles them, once for all tests of a process."""
     need("gcc")
+    folder = Path(tempfile.mkdtemp(prefix="libgbxcule_"))
+    atexit.register(shutil.rmtree, folder)
     driver, library = folder / "libdriver.so", folder / "libgbxcule.so"
     options = ["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-std=c11", "-D_GNU_SOURCE"]
     subprocess.run(["gcc", *options, "-o", driver, HERE / "driver.c"], check=True)
     subprocess.run(["gcc", *options, f'-DGBX_DRIVER="{driver}"', "-o", library, SOURCES[1], "-ldl"], check=True)
-    loaded = ctypes.CDLL(str(library))
+    return library, driver
+
+
+def build(folder: Path) -> tuple[ctypes.CDLL, ctypes.CDLL]:
+    """(the library, the driver for a CPU). The library is a copy in `folder`, and so has variables of its own."""
+    library, driver = compiled()
+    loaded = ctypes.CDLL(str(shutil.copy(library, folder)))
     loaded.gbx_message.restype = ctypes.c_char_p
     loaded.gbx_arrays_of.restype = ctypes.POINTER(Arrays)
     loaded.gbx_state_size.restype = ctypes.c_size_t

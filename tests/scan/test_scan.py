@@ -26,11 +26,12 @@ from tests.support.roms import tiny_rom
 pytestmark = pytest.mark.kernel
 HOUSE = ("NOOP", "NOOP", "START", "NOOP", "A", "NOOP", "NOOP", "NOOP")
 ORCHARD = ROMS / "orchard.gb"
+SECONDS = 20
 
 
 @pytest.fixture(scope="module")
 def orchard() -> ScanResult:
-    return scan(ORCHARD, seconds=30)
+    return scan(ORCHARD, seconds=SECONDS)
 
 
 def found(result: ScanResult, kind: str) -> list[int]:
@@ -50,7 +51,7 @@ def test_bytes_of_our_game_are_found(orchard: ScanResult, kind: str, symbol: str
 def test_homewards_position_and_map_are_found() -> None:
     """Positions in pixels and tiles, each above the camera's; the map above the bytes that depend on it."""
     symbols = Symbols.load(ROMS / "homeward.sym")
-    result = scan(ROMS / "homeward.gb", start_actions=HOUSE, seconds=30)
+    result = scan(ROMS / "homeward.gb", start_actions=HOUSE, seconds=SECONDS)
     for axis, names in (("x", ("player_px", "player_x")), ("y", ("player_py", "player_y"))):
         best = [each.number.where for each in result.of(axis)[:2]]
         assert set(best) == {symbols[name].address for name in names}
@@ -219,9 +220,9 @@ def test_a_picture_behind_the_end_of_the_film_ends_in_one_line(orchard: ScanResu
 def test_the_pictures_of_a_film_are_known_before_the_scan(
     orchard: ScanResult, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert film_pictures(30, "cpu") == len(orchard.recording.film.pictures)
-    assert main(["scan", str(ORCHARD), "--where", "30: 3", "--seconds", "30"]) == 2
-    assert capsys.readouterr().err == "puffer: picture 30 is not in the film: give 0 to 29, or more --seconds\n"
+    assert film_pictures(SECONDS, "cpu") == len(orchard.recording.film.pictures)
+    assert main(["scan", str(ORCHARD), "--where", "20: 3", "--seconds", str(SECONDS)]) == 2
+    assert capsys.readouterr().err == "puffer: picture 20 is not in the film: give 0 to 19, or more --seconds\n"
 
 
 def test_a_wrong_number_of_game_boys_ends_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

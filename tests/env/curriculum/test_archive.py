@@ -85,15 +85,15 @@ def test_a_saved_state_holds_the_slots_that_are_filled_only(tmp_path: Path) -> N
 
 def test_the_archive_of_a_checkpoint_is_compressed(tmp_path: Path) -> None:
     """A tenth of the bytes for a game with RAM that stands still; the same states come back, damaged ones do not."""
-    kwargs: dict[str, Any] = {**make_test_task(tmp_path).kwargs, "num_envs": 4, "archive_slots": 2_048}
+    kwargs: dict[str, Any] = {**make_test_task(tmp_path).kwargs, "num_envs": 4, "archive_slots": 1_024}
     kwargs |= {"visit_key": "pixels", "archive_share": 0.0}
     env, other = GBxCuLEEnv(**kwargs), GBxCuLEEnv(**kwargs)
     env.reset(seed=1)
     curriculum = env._episodes.curriculum
-    spare, order = curriculum.pool.spare_tensors(), np.random.default_rng(1).permutation(2_048)[:700]
+    spare, order = curriculum.pool.spare_tensors(), np.random.default_rng(1).permutation(1_024)[:516]
     curriculum.filled[order] = True
     pool = torch.from_numpy(order.astype(np.int32))
-    for first in range(0, 700, 4):
+    for first in range(0, 516, 4):
         env.step(np.full(4, first % 7))
         mask, slots = torch.ones(4, dtype=torch.bool), pool[first : first + 4] + curriculum.starts.given
         curriculum.pool.save(mask, slots)

@@ -99,7 +99,7 @@ def test_random_memories(ram: Ram, seed: int) -> None:
         look[:, same] = looks[0][:, same] + (look[:, same] == 3)
     looks = [look.astype(np.uint8) for look in looks]
     tensors = [torch.from_numpy(look) for look in looks]
-    columns = [*range(60), *(column for end in ends for column in range(end - 12, min(end + 4, ends[-1])))]
+    columns = [*range(24), *(column for end in ends for column in range(end - 12, min(end + 4, ends[-1])))]
     for word in ANY:
         number = number_of(word)
         narrowings = [
