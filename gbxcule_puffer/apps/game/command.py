@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_text
 import sys
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gbxcule_puffer.apps.flags import GAME, DeviceFlags, check_rom
@@ -95,6 +96,7 @@ class New(DeviceFlags):
         at_most_one(self, "start_actions", "start_state")
         check_rom(self.rom, self.header, self.model)
         from gbxcule_puffer.apps.game import proposing, seeding
+        from gbxcule_puffer.apps.game.asking import again, check_answers, propose, question, whole
         from gbxcule_puffer.apps.game.checking import check_game
         from gbxcule_puffer.apps.scan.command import NO_START, table, write_folder
         from gbxcule_puffer.emulator.cartridge import load_cartridge
@@ -102,7 +104,10 @@ class New(DeviceFlags):
         from gbxcule_puffer.games import load_game
         from gbxcule_puffer.games.writing import check_new_folder, game_name, game_title, write_game
         from gbxcule_puffer.scan.scan import scan
+        from gbxcule_puffer.tasks.actions import MOST_FRAMES, get_codec
 
+        if not self.yes:
+            check_answers()
         name = game_name(self.out or self.rom)
         out = check_new_folder(self.out or name)
         folder = make_folder(self.pictures) if self.pictures else None
@@ -124,18 +129,19 @@ class New(DeviceFlags):
                 f"{self.rom}), save the state there, and give it with --start-state"
             )
         ask = propose if self.yes else question
-        chosen = proposing.choose_numbers(result, ask)
+        choose = partial(proposing.choose_numbers, result, ask)
+        chosen = choose() if self.yes else again(choose)
         if "lives" in chosen and (advice := proposing.late(result, proposing.number_in(chosen["lives"]))):
             print(f"warning: {advice}", file=sys.stderr)
         chance = seeding.choose_seed(cartridge, result, ask)
-        title = ask("title", game_title(cartridge.title, self.rom))
+        title = ask("title", game_title(cartridge.title, self.rom), str)
         draft = proposing.draft_of(cartridge, name, title, result, chosen, answers, self.max_steps)
         draft.header, draft.levels = self.header, {} if chance is None else seeding.levels_of(chance)
-        draft.goal = ask("goal, in one line", "Score as much as possible." if "score" in chosen else "Explore.")
+        draft.goal = ask("goal, in one line", "Score as much as possible." if "score" in chosen else "Explore.", str)
         env = dict(draft.env)
-        env["action_codec"] = ask("actions", str(env["action_codec"]))
-        env["frames_per_step"] = _whole("frames of a step", ask, int(str(env["frames_per_step"])))
-        env["release_after_frames"] = min(int(str(env["release_after_frames"])), env["frames_per_step"])
+        env["action_codec"] = ask("actions", str(env["action_codec"]), lambda answer: get_codec(answer).name)
+        frames = ask("frames of a step", str(env["frames_per_step"]), whole("frames of a step", MOST_FRAMES))
+        env |= {"frames_per_step": frames, "release_after_frames": min(int(str(env["release_after_frames"])), frames)}
         draft.env = env
         path = write_game(draft, out)
         print(f"written   {path}: game.toml, start.state, {name}.sym", flush=True)
@@ -173,33 +179,6 @@ class Import:
             print(f"differs   and {len(notes) - MOST_NOTES:,} more things")
         print(f"written   {out}")
         print(f"check     puffer game check {out} --rom {self.rom}")
-
-
-def question(text: str, default: str) -> str:
-    """A person's answer; an empty one is the default.
-
-    Raises: ConfigError where the answers end.
-    """
-    print(f"{text} ({default}): ", end="", flush=True)
-    line = sys.stdin.readline()
-    if not line:
-        print()
-        raise ConfigError("the answers have ended: give one line for each question, or --yes")
-    return line.strip() or default
-
-
-def propose(text: str, default: str) -> str:
-    """The default, shown after the question's first line."""
-    print(f"{text.splitlines()[0].removesuffix(':')}: {default}", flush=True)
-    return default
-
-
-def _whole(text: str, ask: object, default: int) -> int:
-    assert callable(ask)
-    answer = str(ask(text, str(default)))
-    if not answer.isdecimal() or int(answer) < 1:
-        raise ConfigError(f"{text} {answer!r:.40} must be a whole number, at least 1")
-    return int(answer)
 
 
 def show(report: Report, json: bool = False) -> None:

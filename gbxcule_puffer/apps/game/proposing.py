@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
+from gbxcule_puffer.apps.game.asking import Ask
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
@@ -21,8 +23,6 @@ from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.tasks.ram.addresses import parse_address
 from gbxcule_puffer.tasks.ram.number import Number
 from gbxcule_puffer.tasks.ram.readings import number_of, word_of
-
-Ask = Callable[[str, str], str]  # (question, what an empty answer means) -> the answer
 
 # What is asked for, what it is for people, and the confidence from which the best candidate is proposed.
 WANTED = {
@@ -93,7 +93,7 @@ def share_of_changes(changes: Sequence[bool]) -> float:
 def choose_numbers(result: ScanResult, ask: Ask) -> dict[str, Candidate | Number]:
     """The numbers that a person chooses of a scan's candidates, or gives by address; by their kind.
 
-    Raises: ConfigError for an answer that is neither.
+    Raises: ConfigError for an answer that is neither, or where nothing that can be rewarded was chosen.
     """
     chosen: dict[str, Candidate | Number] = {}
     has_cells = any(each.confidence >= WANTED[kind][1] for kind in CELLS for each in result.of(kind))
@@ -108,15 +108,19 @@ def choose_numbers(result: ScanResult, ask: Ask) -> dict[str, Candidate | Number
         default = "1" if listed and listed[0].confidence >= least else NOTHING
         choice = "the line's number," if options else "nothing was found:"
         question = f"{kind} {words}:{options}\n  {choice} an address such as C0A5 u8, or {NOTHING} for none"
-        answer = ask(question, default).strip()
-        if answer == NOTHING:
-            continue
-        chosen[kind] = listed[int(answer) - 1] if _is_one_of(answer, listed) else given_number(answer)
+        if (number := ask(question, default, partial(_chosen_of, listed[:5]))) is not None:
+            chosen[kind] = number
+    if not chosen.keys() & {"score", *CELLS}:
+        raise ConfigError("nothing to reward was chosen: choose the score, or a position whose cells are new")
     return chosen
 
 
-def _is_one_of(answer: str, listed: list[Candidate]) -> bool:
-    return answer.isdecimal() and 1 <= int(answer) <= min(len(listed), 5)
+def _chosen_of(listed: Sequence[Candidate], answer: str) -> Candidate | Number | None:
+    """What an answer means: a line of the list, an address and a reading, or None for nothing."""
+    if answer == NOTHING:
+        return None
+    is_line = answer.isdecimal() and 1 <= int(answer) <= len(listed)
+    return listed[int(answer) - 1] if is_line else given_number(answer)
 
 
 def number_in(chosen: Candidate | Number) -> Number:
@@ -167,8 +171,6 @@ def draft_of(
         draft.statistics["score"] = "score"
     else:
         cells = [kind for kind in CELLS if kind in chosen]
-        if not cells:
-            raise ConfigError("nothing to reward was chosen: choose the score, or a position whose cells are new")
         coarse = answers.moving >= MOVING
         terms = [f"{kind} // 8" if coarse and kind != "map" else kind for kind in cells]
         draft.reward["cells"] = f"first_visit({', '.join(terms)})"

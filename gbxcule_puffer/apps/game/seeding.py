@@ -7,7 +7,8 @@ from typing import TypeGuard
 
 import torch
 
-from gbxcule_puffer.apps.game.proposing import NOTHING, Ask, given_number
+from gbxcule_puffer.apps.game.asking import Ask
+from gbxcule_puffer.apps.game.proposing import NOTHING, given_number
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
@@ -35,10 +36,12 @@ def choose_seed(cartridge: Cartridge, result: ScanResult, ask: Ask) -> Number | 
     likely = [each.number for each in result.of("random") if each.confidence >= LEAST]
     found = find_seed(cartridge, result.start.state, likely)
     proposed = NOTHING if found is None else f"{text_of(found.where)} {word_of(found)}"
-    answer = ask(
-        f"seed of random numbers, new in each episode:\n  an address such as C0A5 u16, or {NOTHING} for none",
-        proposed,
-    ).strip()
+    text = f"seed of random numbers, new in each episode:\n  an address such as C0A5 u16, or {NOTHING} for none"
+    return ask(text, proposed, _seed_of)
+
+
+def _seed_of(answer: str) -> Number | None:
+    """The number that an answer means; None for none."""
     if answer == NOTHING:
         return None
     number = given_number(answer)
