@@ -312,7 +312,9 @@ def checked(option: Field[object], value: object) -> object:
     try:
         value = own_type.take(value)
     except (TypeError, ValueError):
-        raise ConfigError(f"{option.name} {value!r:.80} must be {limits_of(option) or own_type.words}") from None
+        wanted = [own_type.words] if own_type.take is _integer or not limits_of(option) else []
+        wanted += [limits_of(option)] if limits_of(option) else []
+        raise ConfigError(f"{option.name} {value!r:.80} must be {', '.join(wanted)}") from None
     if limits["one_of"] and value not in limits["one_of"]:
         raise ConfigError(f"{option.name} {value!r:.80} is unknown: give {limits_of(option)}")
     if isinstance(value, int | float) and not (limits["least"] <= value <= limits["most"] and value < limits["below"]):

@@ -106,6 +106,8 @@ def test_the_signature_shows_every_option() -> None:
         ({"seed": 10**20}, "seed 100000000000000000000 must be from -4,611,686,018,427,387,904 to"),
         ({"stack_k": 1.5}, "stack_k 1.5 must be"),
         ({"stack_k": True}, "stack_k True must be"),
+        ({"max_steps": 1e3}, "max_steps 1000.0 must be a whole number, from 1 to 2,147,483,647"),
+        ({"frames_per_step": "8"}, "frames_per_step '8' must be a whole number, from 1 to 20,000"),
         ({"num_envs": 0}, "num_envs 0 must be at least 1"),
         ({"num_envs": 2.0}, "num_envs 2.0 must be a whole number"),
         ({"max_steps": 0}, "max_steps 0 must be from 1"),
