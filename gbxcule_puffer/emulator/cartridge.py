@@ -127,7 +127,7 @@ def load_cartridge(rom: Rom, header: str = "strict", model: str | None = None, s
     model = _model_of(model or "dmg", data)
     if data[0x143] == COLOUR_ONLY and model == "dmg":
         warnings.warn(
-            f"{name}: for the Game Boy Color only, and a DMG may just show a message: give model='cgb'",
+            f"{name}: for the Game Boy Color only, and a DMG may just show a message: give model='cgb' (--model cgb)",
             stacklevel=2,
         )
     end = 0x142 if data[0x143] & 0x80 else 0x143

@@ -246,7 +246,8 @@ def _check_machine(values: Mapping[str, object], machine: str, version: int, nam
     is_color = bool(values.get("cgb") or values.get("double_speed"))
     if is_color and machine == DMG:
         raise StateError(
-            f"{name}: a state of a Game Boy Color; this is a DMG: give model='cgb', or one of PyBoy(..., cgb=False)"
+            f"{name}: a state of a Game Boy Color; this is a DMG: give model='cgb' (--model cgb), or one of "
+            "PyBoy(..., cgb=False)"
         )
     if machine != DMG and not is_color:
         raise StateError(
