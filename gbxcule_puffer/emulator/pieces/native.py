@@ -149,7 +149,8 @@ class NativeCode:
             if self._search.poll() is None:
                 self._search.kill()
                 self._search.wait()
-            assert self._folder is not None
+            assert self._folder is not None and self._search.stdin is not None
+            self._search.stdin.close()
             self._folder.cleanup()
             atexit.unregister(self.close)
         if self._lock is not None:
@@ -200,7 +201,7 @@ class NativeCode:
         with open(folder / ERRORS, "wb") as errors:
             nothing = subprocess.DEVNULL
             self._search = subprocess.Popen(
-                command, env=child_environment(), stdin=nothing, stdout=nothing, stderr=errors
+                command, env=child_environment(), stdin=subprocess.PIPE, stdout=nothing, stderr=errors
             )
         atexit.register(self.close)
 

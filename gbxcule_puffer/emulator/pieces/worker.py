@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -119,10 +121,19 @@ def folder_of_objects() -> Path:
     return cache.directory()
 
 
+def end_with_parent(folder: Path) -> None:
+    """Wait until the run that asked is gone, however it ended, and stdin with it; then end this process, and remove its
+    folder, which that run would have removed."""
+    sys.stdin.buffer.read()
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
 def main() -> None:
     """The command line."""
     folder, model = Path(sys.argv[1]), sys.argv[2]
     os.nice(10)
+    threading.Thread(target=end_with_parent, args=(folder,), daemon=True).start()
     cartridge = load_cartridge((folder / "rom.gb").read_bytes(), "pyboy", model)
     states = Snapshot.from_file(folder / "envs.state")
     pieces = compile_pieces(cartridge, find_traces(cartridge, states))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import math
+import subprocess
+import sys
+import time
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -21,7 +24,7 @@ from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.pieces import native
 from gbxcule_puffer.emulator.pieces.worker import checked, compile_pieces, find_traces
 from gbxcule_puffer.errors import StateError
-from gbxcule_puffer.layout import ROMS
+from gbxcule_puffer.layout import ROMS, child_environment
 from tests.emulator.pieces.waits import cartridge_of_waits
 from tests.fuzz.generator import LOGO
 from tests.fuzz.pieces import FAULTS, PiecesOfRoms, cartridges_of, search, traces_of
@@ -227,3 +230,39 @@ def test_a_search_that_fails_is_said_once(monkeypatch: pytest.MonkeyPatch) -> No
         emulator.native.find_now()
         emulator.step(torch.zeros(1, dtype=torch.uint8))
     emulator.close()
+
+
+RUN = """
+import sys, time
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.pieces import native
+native.WORKER, native.START_SECONDS, native.LOOK_SECONDS = "tests.emulator.pieces.named_worker", 0, 0
+emulator = Emulator(sys.argv[1], 1, native=True)
+emulator.native.look()
+print(emulator.native._search.pid, emulator.native._folder.name, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_search_ends_with_its_run(name: str) -> None:
+    """Also one that is killed: no process goes on, and no folder stays."""
+    environment = child_environment() | {"PIECES_TEST_NAME": name}
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN, str(ROM)], stdout=subprocess.PIPE, text=True, env=environment
+    ) as run:
+        assert run.stdout is not None
+        worker, folder = run.stdout.readline().split()
+        assert Path(folder, "envs.state").is_file() and runs(worker)
+        run.kill()
+    end = time.monotonic() + 60
+    while runs(worker) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not runs(worker) and not Path(folder).exists()
+
+
+def runs(process: str) -> bool:
+    """True for the number of a process that has not ended."""
+    try:
+        return Path("/proc", process, "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
