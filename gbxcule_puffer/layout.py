@@ -52,8 +52,10 @@ def find_game_folder(path: StrPath) -> Path:
 
     Raises: ConfigError if there is none.
     """
-    given = Path(path)
-    text = os.fspath(path)
+    try:
+        given, text = Path(path), str(os.fspath(path))
+    except TypeError:
+        raise ConfigError(f"game {path!r:.60} must be a path, or a name of `puffer game list`") from None
     try:
         if given.name == GAME_FILE and given.is_file():
             return given.parent

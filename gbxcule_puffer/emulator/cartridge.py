@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
 from dataclasses import dataclass, field, replace
 
@@ -98,6 +99,8 @@ def load_cartridge(rom: Rom, header: str = "strict", model: str | None = None, s
         return found if sound is None else replace(found, sound=sound)
     if isinstance(rom, bytes | bytearray):
         path, name, data = None, "ROM", bytes(rom)
+    elif not isinstance(rom, str | os.PathLike):
+        raise RomError(f"rom is {rom!r:.60}; it must be a path, the image's bytes, or a Cartridge")
     else:
         path = name = find_rom(rom)
         data = read_bytes(name, ROM_FILE, MAX_ROM_SIZE)

@@ -115,3 +115,9 @@ def test_our_own_game_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             load_cartridge(name)
     (tmp_path / "homeward").write_bytes(image(0x00, 0x8000))
     assert load_cartridge("homeward").title != "HOMEWARD"
+
+
+def test_what_is_no_rom_at_all() -> None:
+    """A number where a path belongs is a RomError, as any other wrong ROM."""
+    with pytest.raises(RomError, match="rom is 7; it must be a path, the image's bytes, or a Cartridge"):
+        load_cartridge(7)  # pyright: ignore[reportArgumentType]

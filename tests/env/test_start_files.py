@@ -64,6 +64,7 @@ def test_what_is_no_start(tmp_path: Path, folder: Path) -> None:
         ("a.SAV", b"short", "has 5 bytes, HOMEWARD has 8192: give this game's"),
         ("a.SAV", bytes(2**20 + 1), ": has 1,048,577 bytes"),
         ("c.state", b"nothing", "neither a snapshot"),
+        ("g.state", b"", "neither a snapshot of this program nor a PyBoy state of version 9 to 29 (it is empty)"),
         ("d.state", _state(accuracy="hardware"), "was saved with profile 'hardware'"),
         ("e.state", _state(num_envs=2), "has 2 envs, "),
         ("f.state", _state(model="cgb"), "is of model 'cgb'"),

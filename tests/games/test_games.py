@@ -307,6 +307,7 @@ def test_a_saved_state_has_what_terms_remember(folder: Path) -> None:
         ({"name": "gbxcule", "levels": 5}, "variant and levels need a game: give game, too"),
         ({"name": "gbxcule", "game": "orchard", "variant": "one_life,one_life"}, "'one_life' is named twice"),
         ({"name": "gbxcule", "game": "chess"}, "game 'chess': there is no game.toml"),
+        ({"name": "gbxcule", "game": 3}, "game 3 must be a path, or a name of"),
     ],
 )
 def test_creators_that_are_refused(arguments: dict[str, Any], fault: str) -> None:

@@ -220,7 +220,7 @@ def read(data: bytes, cartridge: Cartridge, name: str) -> dict[str, Any]:
             )
         raise StateError(
             f"{name}: neither a snapshot of this program nor a PyBoy state of version {OLDEST_VERSION} to {VERSION} "
-            f"(the first byte is {version})"
+            f"({f'the first byte is {version}' if data else 'it is empty'})"
         )
     machine = machine_of(cartridge)
     values = unpack(data, _entries(_start(machine), version, Variant(True, True, True)))
