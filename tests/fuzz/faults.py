@@ -10,6 +10,8 @@ from gbxcule_puffer.emulator.build.variant import build
 SKIP = "loops.skip"
 LDH_READ = "c.a = bus.read(m, c, 0xFF00 | ((c.code >> 8) & 0xFF), c.now + 4, 0)"
 FILL = "intrinsics.fill_bytes(memory_at(c, hl), a, {}, stride)"
+CRASH, PUSH = "loops.crash", "intrinsics.fill_bytes(lowest, PUSHED, {}, 2)"
+REGISTER = "mbc.write_register(m, c, first - 1, PUSHED, r.now)"
 COUNT = "count(r, table.WIDE_BC + pair, {})"
 # In each, FAULTY is 1 in the fault's own environment alone
 OF_INSTRUCTIONS = (
@@ -25,7 +27,15 @@ OF_LOOPS = (
     Edit(SKIP, "nest", "rounds * t_cycles", "IT + 4 * FAULTY"),
     Edit(SKIP, "nest", COUNT.format("rounds"), COUNT.format("rounds + FAULTY")),
 )
-FAULTS = (*OF_INSTRUCTIONS, *OF_LOOPS)
+OF_CRASHES = (
+    Edit(CRASH, "push", PUSH.format("rounds"), PUSH.format("rounds - FAULTY")),
+    Edit(CRASH, "push", "r.sp - 2 * rounds", "IT - 2 * FAULTY"),
+    Edit(CRASH, "push", "first < hw.OAM", "first < hw.OAM - 0x1000 * FAULTY"),
+    Edit(CRASH, "push", "c.next_event - 1 - r.now", "IT + 40 * FAULTY"),
+    Edit(CRASH, "push", REGISTER, REGISTER.replace("PUSHED", "PUSHED - FAULTY")),
+    Edit(CRASH, "push", "c.rom_low != low_bank", "IT and FAULTY == 0"),
+)
+FAULTS = (*OF_INSTRUCTIONS, *OF_LOOPS, *OF_CRASHES)
 
 
 def faulty_step() -> Any:

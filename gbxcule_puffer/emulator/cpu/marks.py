@@ -9,7 +9,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import areas, intrinsics, model, row
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.hw.lcd import ppu
-from gbxcule_puffer.emulator.loops import lcd_polls, packed, skip, table
+from gbxcule_puffer.emulator.loops import crash, lcd_polls, packed, skip, table
 from gbxcule_puffer.emulator.loops.packed import Registers
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -85,9 +85,12 @@ def skip_lcd_poll(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
 
 @wp.func
 def skip_counted(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Registers], entry: int):
-    """A loop that copies, fills, adds or multiplies."""
+    """A loop that copies, fills, adds or multiplies, or a crash."""
     kind = skip.kind_of(entry)
-    if kind == table.MULTIPLY:
+    if kind == table.CRASH:
+        is_locked = wp.where(model.HARDWARE == 1, ~areas.unlocked(c), 0)  # a push notices the lock on hardware only
+        crash.push(m, c, r, entry, areas.writable(m, c) & ~is_locked)
+    elif kind == table.MULTIPLY:
         rounds = skip.multiply(c, r, False)
         while rounds > 0:
             rounds = skip.multiply(c, r, False)

@@ -1,5 +1,5 @@
 """Loops of a ROM that can be skipped, found in its code: delays that count a register down, polls of RAM, and the loops
-of codes.py, which copy, fill, add or multiply.
+of codes.py, which copy, fill, add or multiply; and the one that a game falls into when it crashes (crash.py).
 
 A delay is `dec r / jr nz`, after any number of `nop`, jumps to the next instruction and `push rr / pop rr`, or `dec rr
 / ld a,high / or low / jr nz`. A delay is nested if it is inside a loop that counts a pair down and restarts the delay
@@ -27,6 +27,7 @@ from gbxcule_puffer.emulator.loops.table import Loop
 LONGEST = 20  # bytes before the jump's end
 LONGEST_NEST = 24  # instructions of the outer loop
 JUMPS_RELATIVE, JUMPS_ABSOLUTE = (0x18, 0x20, 0x28, 0x30, 0x38), (0xC3, 0xC2, 0xCA, 0xD2, 0xDA)
+RST_38, CRASH = 0xFF, Loop(0x38, table.round_of(16, 1, 16) | table.KIND.put(table.CRASH), frozenset((0x38,)))
 NOP, JR, JP, JR_NZ, JP_NZ, CALL, RET = 0x00, 0x18, 0xC3, 0x20, 0xC2, 0xCD, 0xC9
 JR_Z, JP_Z, RET_Z = 0x28, 0xCA, 0xC8
 PUSHES, POPS = (0xC5, 0xD5, 0xE5, 0xF5), (0xC1, 0xD1, 0xE1, 0xF1)
@@ -60,7 +61,8 @@ def find_loops(rom: bytes, sound: bool = False) -> tuple[Loop, ...]:
     """The loops of a ROM; sound: whether the sound unit works, whose registers no poll may read then. Banks 1 and up
     are read as at 4000, next to bank 0."""
     banks, changing = range(len(rom) // hw.ROM_BANK_SIZE), CHANGING_WITH_SOUND if sound else frozenset[int]()
-    return tuple(loop for bank in banks for loop in (*_waits(rom, bank, changing), *_counted(rom, bank)))
+    found = tuple(loop for bank in banks for loop in (*_waits(rom, bank, changing), *_counted(rom, bank)))
+    return (*found, CRASH) if rom[CRASH.begin] == RST_38 else found
 
 
 def marked_words(rom: bytes, sound: bool = False) -> tuple[np.ndarray, np.ndarray]:

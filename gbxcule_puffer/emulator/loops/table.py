@@ -33,6 +33,7 @@ HOOK = 12  # no loop
 # Fills store A; or 0, D or E, which they load into A in each round
 COPY_FROM_HL, COPY_FROM_DE, FILL, FILL_0, FILL_D, FILL_E, FILL_EVERY_4TH = range(13, 20)
 ADD_BC, ADD_DE, ADD_HL, MULTIPLY = range(20, 24)
+CRASH = 24  # `rst 38` at 0038 (loops/crash.py)
 NO_LOOP = 31
 
 # An entry: T-cycles and instructions of a round, T-cycles of the jump that ends it, and the kind
