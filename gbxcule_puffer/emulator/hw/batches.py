@@ -7,7 +7,7 @@ when the last two instructions began (Cpu.previous, Cpu.before).
 
 import warp as wp
 
-from gbxcule_puffer.emulator.hw.lcd import clock, ppu
+from gbxcule_puffer.emulator.hw.lcd import clock, events, ppu
 from gbxcule_puffer.emulator.hw.sound import words
 from gbxcule_puffer.emulator.hw.sound.words import load
 from gbxcule_puffer.emulator.state import Cpu, Machine
@@ -18,7 +18,7 @@ def has_just_ended(m: wp.ref[Machine], c: wp.ref[Cpu]) -> bool:
     """True if a batch of PyBoy's ended with the last instruction, on a DMG."""
     if load(c, words.BATCH) == c.now or load(c, words.BAIL) == c.previous + 1:
         return True
-    if not ppu.has_known_events(c):  # all batches end where PyBoy's end
+    if not events.has_known_events(c):  # all batches end where PyBoy's end
         return False
     ppu.settle(m, c)
     phase = clock.phase_of(c)

@@ -10,9 +10,9 @@ state after them.
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import bus, counters, model, oam_dma, serial, timer
+from gbxcule_puffer.emulator.hw import bus, counters, intrinsics, model, oam_dma, serial, timer
 from gbxcule_puffer.emulator.hw.color import hdma
-from gbxcule_puffer.emulator.hw.lcd import ppu, timing
+from gbxcule_puffer.emulator.hw.lcd import events, ppu, timing
 from gbxcule_puffer.emulator.hw.sound import unit, words
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -126,15 +126,17 @@ def plan_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
         is_quiet = is_quiet and not words.is_exact_batch(c, sleeps)
         if model.COLOR:  # a HALT whose stops lie between two T-cycles of channel 4's clock: see unit.py
             is_quiet = is_quiet and not (sleeps and ((lcd - c.now) & wp.where(c.double_speed != 0, 3, 1)) != 0)
-    lcd = wp.where(is_quiet, ppu.next_event(c), lcd)
     limit = other
     ours = other
     if model.SOUND:
         if model.COLOR:
             limit = wp.min(other, words.exact_from(c))
             ours = wp.where(is_quiet and c.halted == 0, limit, other)  # HALT stops only where PyBoy's does
-    if is_quiet and c.halted != 0 and limit != hw.NEVER:
-        lcd = ppu.halt_event(c, limit)
+    is_bounded = c.halted != 0 and limit != hw.NEVER
+    if intrinsics.is_gpu() != 0 or not is_bounded:
+        lcd = wp.where(is_quiet, events.next_event(c), lcd)
+    if is_quiet and is_bounded:
+        lcd = events.halt_event(c, limit)
     c.batch_end = wp.max(wp.min(ours, lcd), c.now + hw.T_CYCLES_PER_M_CYCLE)
     c.overrun = 0
     end = wp.max(wp.min(other, timing.next_change(c)), c.now + hw.T_CYCLES_PER_M_CYCLE)  # of PyBoy's batch

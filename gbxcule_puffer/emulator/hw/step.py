@@ -5,7 +5,7 @@ import warp as wp
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import interrupts, joypad, model, row
 from gbxcule_puffer.emulator.hw.cartridge import rtc
-from gbxcule_puffer.emulator.hw.lcd import drawing
+from gbxcule_puffer.emulator.hw.lcd import drawing, ppu
 from gbxcule_puffer.emulator.hw.sound import samples, unit
 from gbxcule_puffer.emulator.state import INDEX, Cpu, Machine
 
@@ -109,6 +109,7 @@ def end_step(m: wp.ref[Machine], c: wp.ref[Cpu]):
         m.state[RTC_LAST, c.env] = 0
     if model.SOUND:
         unit.end_step(c)
+    ppu.end_step(c)
     timer_age = c.now - c.timer_last
     if c.tima_reload == 0 and (c.tac & 4) == 0:
         timer_age = 0

@@ -9,7 +9,7 @@ in PyBoy (clock.py).
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import model
+from gbxcule_puffer.emulator.hw import intrinsics, model
 from gbxcule_puffer.emulator.hw.lcd import clock, drawing, lines, mode3, timing
 from gbxcule_puffer.emulator.hw.sound import words
 from gbxcule_puffer.emulator.state import Cpu, Machine
@@ -101,6 +101,14 @@ def end_frame(c: wp.ref[Cpu], t: int):
 
 
 @wp.func
+def enter_mode3(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Begin mode 3."""
+    c.mode3_extra = mode3.extra(m, c, c.ly)
+    end = wp.where(c.lcd_first_frame != 0, clock.FIRST_MODE0_DOT, clock.MODE0_DOT) + c.mode3_extra
+    begin_phase(c, clock.MODE3, end - clock.MODE3_DOT)
+
+
+@wp.func
 def enter_hblank(c: wp.ref[Cpu]):
     """End mode 3."""
     is_first = c.lcd_first_frame != 0
@@ -159,9 +167,7 @@ def enter_mode(m: wp.ref[Machine], c: wp.ref[Cpu]):
         c.lcd_transition = clock.CHANGE_MODE
     set_mode(c, c.lcd_next_mode)
     if c.lcd_next_mode == 3:
-        c.mode3_extra = mode3.extra(m, c, c.ly)
-        end = wp.where(c.lcd_first_frame != 0, clock.FIRST_MODE0_DOT, clock.MODE0_DOT) + c.mode3_extra
-        begin_phase(c, clock.MODE3, end - clock.MODE3_DOT)
+        enter_mode3(m, c)
     elif c.lcd_next_mode == 0:
         enter_hblank(c)
     else:
@@ -209,7 +215,7 @@ def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
 
 
 @wp.func(inline=False)
-def settle_changes(m: wp.ref[Machine], c: wp.ref[Cpu]):
+def settle_any(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """The changes of `settle`: any number that fell due before the last instruction. Of those that fell due during it,
     or in a batch with an exact end, at most one: there PyBoy updates the LCD once."""
     is_during = int(0)
@@ -221,6 +227,62 @@ def settle_changes(m: wp.ref[Machine], c: wp.ref[Cpu]):
             is_during = wp.where(lines.is_one(c), 1, 0)
             change(m, c, c.now)
     c.lcd_last = c.now
+
+
+@wp.func
+def is_inside(c: wp.ref[Cpu]) -> bool:
+    """True if the next change is one of `change_inside`."""
+    special = c.lcd_first_frame | c.lcd_restart | (~c.lcdc & hw.LCDC_ENABLE)
+    if model.COLOR:
+        special = special | int(timing.is_late(c)) | int(c.lcd_transition == clock.EARLY_VBLANK)
+    return special == 0 and c.ly < clock.LAST_DRAWN
+
+
+@wp.func
+def change_inside(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """`change` on lines 0 to 142 after the first frame, where none but these can be due."""
+    if c.lcd_transition == clock.ADVANCE_LY:
+        c.ly = c.ly + 1
+        compare_lyc(c)
+        begin_phase(c, clock.LY_EARLY, 4)
+    elif c.lcd_transition == clock.START_MODE2:
+        set_mode(c, 2)
+        begin_phase(c, clock.MODE2, clock.MODE3_DOT)
+        hit_window(c)
+    elif c.lcd_next_mode == 3:
+        set_mode(c, 3)
+        enter_mode3(m, c)
+    elif c.lcd_next_mode == 0:
+        set_mode(c, 0)
+        enter_hblank(c)
+    else:
+        change(m, c, c.now)
+
+
+@wp.func(inline=False)
+def settle_on_cpu(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """The same. A CPU makes a few changes sooner one by one, and also many while STAT's interrupts are on that IE keeps
+    from the CPU: then no state is regular."""
+    if c.now - c.lcd_target >= model.dots(c, hw.LINE_T_CYCLES) and lines.is_regular(c):
+        settle_any(m, c)
+        return
+    is_during = int(0)
+    while c.lcd_target <= c.now and is_during == 0:
+        is_during = wp.where(lines.is_one(c), 1, 0)
+        if is_inside(c):
+            change_inside(m, c)
+        else:
+            change(m, c, c.now)
+    c.lcd_last = c.now
+
+
+@wp.func
+def settle_changes(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """The changes of `settle`, of which one is due."""
+    if intrinsics.is_gpu() == 0:
+        settle_on_cpu(m, c)
+    else:
+        settle_any(m, c)
 
 
 @wp.func
@@ -240,84 +302,9 @@ def is_quiet(c: wp.ref[Cpu]) -> bool:
 
 
 @wp.func
-def each_line(c: wp.ref[Cpu]) -> int:
-    """STAT's interrupts in mode 0 or 2, if IE lets the CPU notice them. Otherwise only IF has them, and whoever reads
-    or writes IF brings the LCD up to date first."""
-    return wp.where((c.interrupt_enable & hw.INT_STAT) != 0, c.stat & lines.STAT_EACH_LINE, 0)
-
-
-@wp.func
-def stops_exactly(c: wp.ref[Cpu]) -> bool:
-    """True if HALT, which stops at each change, stops exactly at it. It never runs for less than 4 T-cycles, and after
-    the next change no two are closer."""
-    return c.lcd_target >= c.now + hw.T_CYCLES_PER_M_CYCLE
-
-
-@wp.func
-def has_known_events(c: wp.ref[Cpu]) -> bool:
-    """True if next_event knows the next change that a game can notice without reading a register."""
-    special = c.lcd_first_frame | c.lcd_restart | (~c.lcdc & hw.LCDC_ENABLE)
-    return (special | wp.where(c.halted != 0 and not stops_exactly(c), each_line(c), 0)) == 0
-
-
-@wp.func
 def is_vram_unlocked(c: wp.ref[Cpu]) -> bool:
     """True if VRAM is not locked before the next event."""
     return (int((c.lcdc & hw.LCDC_ENABLE) == 0) | int(c.ly >= hw.SCREEN_HEIGHT)) != 0
-
-
-@wp.func
-def next_event(c: wp.ref[Cpu]) -> int:
-    """Time of the next change that has to be made on time."""
-    event = clock.time_at(c, wp.where(c.ly < hw.SCREEN_HEIGHT, hw.SCREEN_HEIGHT, hw.LAST_LINE + 1), 0)
-    is_awaited = (c.stat & hw.STAT_LYC_INT) & wp.where(c.lyc > c.ly, hw.STAT_LYC_INT, 0)
-    event = wp.where(is_awaited != 0, wp.min(event, clock.time_of_ly(c, c.lyc)), event)
-    if model.COLOR:
-        return wp.where(is_quiet(c), event, timing.next_change(c))
-    # STAT's interrupts in mode 2 and mode 0: the earliest known start of these modes
-    mode = c.stat & hw.STAT_MODE
-    is_begun = int(mode == 0) & int(c.lcd_transition == clock.START_MODE2)  # LY has already increased
-    line = clock.time_at(c, wp.where(is_begun != 0, c.ly, c.ly + 1), 0)
-    mode0 = wp.where(mode >= 2, c.lcd_target, line + clock.MODE3_DOT)  # the length of mode 3 is known once it begins
-    sources = each_line(c)
-    interrupt = wp.where((sources & hw.STAT_MODE2_INT) != 0, wp.min(line, mode0), mode0)
-    interrupt = wp.where((sources & 8) != 0, interrupt, line)
-    interrupt = wp.where(c.ly >= hw.SCREEN_HEIGHT, event, interrupt)
-    event = wp.where(sources != 0, wp.min(event, interrupt), event)
-    return wp.where(has_known_events(c), event, timing.next_change(c))
-
-
-@wp.func
-def is_far_from_changes(c: wp.ref[Cpu], dot: int) -> bool:
-    """True if no change comes 1 to 3 dots before a dot of a line, however long mode 3 is. In VBlank fewer come."""
-    is_early = int(dot == 0) | (int(dot > 3) & int(dot <= clock.MODE3_DOT))
-    in_mode3 = int(dot > clock.MODE3_DOT + 3) & int(dot <= clock.MODE0_DOT - mode3.MOST_SHORTER)
-    in_mode0 = int(dot > clock.MODE0_DOT + mode3.MOST_LONGER + 3) & int(dot <= clock.LY_DOT)
-    return (is_early | in_mode3 | in_mode0) != 0
-
-
-@wp.func
-def halt_event(c: wp.ref[Cpu], other: int) -> int:
-    """Time of the change to which HALT may jump if another device has an event at time `other`; `other` itself, if HALT
-    stops exactly there.
-
-    PyBoy's HALT stops at each change of the LCD, and never for less than 4 T-cycles. So changes just before `other`
-    determine when it is noticed: jump to the line of `other`, and continue change by change from there.
-    """
-    event = timing.next_change(c)
-    is_known = has_known_events(c)
-    if model.COLOR:
-        is_known = is_quiet(c)
-    if is_known:
-        dot = clock.dot_at(c, other)
-        line = dot // hw.LINE_T_CYCLES
-        line_begin = clock.time_at(c, line, 0)
-        if not model.COLOR and is_far_from_changes(c, dot - line * hw.LINE_T_CYCLES):
-            if stops_exactly(c) and lines.is_regular(c):
-                return wp.min(next_event(c), other)
-        if line_begin > c.lcd_target and line_begin > c.now + hw.T_CYCLES_PER_M_CYCLE:
-            event = wp.min(next_event(c), line_begin)
-    return event
 
 
 @wp.func
@@ -349,7 +336,7 @@ def bring_up(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
 
 @wp.func
 def requests(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
-    """IF. STAT's interrupts that IE keeps from the CPU are requested no earlier than here (each_line)."""
+    """IF. STAT's interrupts that IE keeps from the CPU are requested no earlier than here (events.py)."""
     if not model.COLOR:
         settle(m, c)
     return c.interrupt_flag
@@ -359,3 +346,13 @@ def requests(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
 def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
     """bring_up as a separate function."""
     bring_up(m, c, t)
+
+
+@wp.func
+def end_step(c: wp.ref[Cpu]):
+    """Forget the length of mode 3 when the line's is over, or has not begun: what is left then is that of any line
+    before, by how many changes were made at once."""
+    mode = c.stat & hw.STAT_MODE
+    is_mode0 = int(mode == 0) & int(c.lcd_transition != clock.START_MODE2) & int(c.lcd_next_mode != 3)
+    counts = (int(mode == 3) | is_mode0) & int((c.lcdc & hw.LCDC_ENABLE) != 0) & int(c.lcd_restart == 0)
+    c.mode3_extra = wp.where(counts != 0, c.mode3_extra, 0)

@@ -16,7 +16,8 @@ ONE = wp.constant(wp.uint64(1))
 
 # On a GPU, four sprites at a time, one per byte of a word: bottom - Y, and which of these differences are below the
 # height. Byte i of a word is the sprite 8 * i later, so bit 7 of each byte only has to be shifted. A product collects
-# the bits of the last eight sprites. On a CPU, eight at a time: a sprite's Y is the low byte of its word in OAM.
+# the bits of the last eight sprites. On a CPU, eight at a time: a sprite's Y is the low byte of its word in OAM. The
+# low byte of a difference is enough: bottom is at least 16, so bottom - Y + 256 is at least 17.
 _SPRITES = """
 #if defined(__CUDA_ARCH__)
     const unsigned high = 0x80808080u, low = 0x7F7F7F7Fu;
@@ -47,13 +48,17 @@ _SPRITES = """
     return found | (unsigned long long)last << 32;
 #else
     typedef int Eight __attribute__((vector_size(32), aligned(16)));
+    typedef float Floats __attribute__((vector_size(32)));
     const Eight* words = (const Eight*)oam;
-    const Eight bits = {1, 2, 4, 8, 16, 32, 64, 128};
     unsigned long long found = 0;
     for (int i = 0; i < 5; ++i) {
-        const Eight difference = bottom - (words[i] & 255);
-        const Eight hits = (difference >= 0) & (difference < height) & bits;
-        found |= (unsigned long long)__builtin_reduce_or(hits) << (8 * i);
+        const Eight hits = ((bottom - words[i]) & (256 - height)) == 0;
+#if defined(__AVX__)
+        const int bits = __builtin_ia32_movmskps256((Floats)hits);
+#else
+        const int bits = __builtin_reduce_or(hits & (Eight){1, 2, 4, 8, 16, 32, 64, 128});
+#endif
+        found |= (unsigned long long)bits << (8 * i);
     }
     return found;
 #endif
