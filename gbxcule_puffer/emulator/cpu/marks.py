@@ -42,6 +42,14 @@ def skip_delay_in_ram(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 
 @wp.func
+def goes_on_in_mode3(c: wp.ref[Cpu], r: wp.ref[Registers], mask: int, entry: int) -> bool:
+    """True if a poll of STAT waits in mode 2 for an end of mode 3, and a round fits before the next event: the next one
+    finds mode 3, whose end is further away than a round."""
+    is_next = c.lcd_next_mode == 3 and (c.stat & hw.STAT_MODE) == 2 and (c.stat & mask) != 0 and (mask & 3) != 0
+    return is_next and c.next_event - 1 - r.now >= (entry & table.T_CYCLES.most)
+
+
+@wp.func
 def skip_stat_poll(m: wp.ref[Machine], c: wp.ref[Cpu], opcode: int, tail: int, last: int):
     """`wait: ldh a,[STAT] / and n / jr cc,wait`, also with `and a` before the jump, or with `bit 1,a` instead of `and
     n`. `tail` has the three bytes after `opcode`, `last` the next one."""
@@ -63,6 +71,11 @@ def skip_stat_poll(m: wp.ref[Machine], c: wp.ref[Cpu], opcode: int, tail: int, l
         if ((c.stat & mask) == 0) == ((jump & 8) != 0):
             r = packed.pack(c)
             if lcd_polls.poll_stat(c, r, c.now + lcd_polls.READ_T, entry) > 0:
+                if intrinsics.is_gpu() == 0 and goes_on_in_mode3(c, r, mask, entry):
+                    c.now = r.now
+                    c.previous = r.previous
+                    ppu.advance(m, c, r.now + lcd_polls.READ_T)
+                    lcd_polls.poll_stat(c, r, r.now + lcd_polls.READ_T, entry)
                 packed.set_a(r, wp.where(is_bit, c.stat, c.stat & mask))
                 carry = wp.where(is_bit, r.flags & packed.C, 0)
                 nonzero = wp.where((c.stat & mask) != 0, packed.NZ, 0)
