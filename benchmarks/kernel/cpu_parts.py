@@ -35,7 +35,7 @@ PARTS = {
     "interpreter": ("make_kernel__locals__run", "run", "alu_", "add"),
     "drawing": ("draw_", "blank", "group_of_line", "first_ten"),
     "length of mode 3": ("extra",),
-    "LCD": ("settle", "change", "halt_event"),
+    "LCD": ("settle", "change", "halt_event", "next_event", "gbxcule_lcd_"),
     "events, interrupts, HALT": (
         "begin_batch", "end_batch", "dispatch", "finish_rare", "next_batch", "ends_early", "end_step",
     ),

@@ -23,7 +23,7 @@ ROWS = 7
 HALT_T_CYCLES = 0
 BATCHES = 1
 ROUNDS = 2  # calls of the interpreter by the data path
-DISPATCHED = 3  # to 7: interrupts, by number
+DISPATCHED, INTERRUPTS = 3, 5  # to 7: interrupts, by number
 STOP_CAUSE = 16  # and on: gpu/stop_counters.py
 
 # Columns of Machine.marks

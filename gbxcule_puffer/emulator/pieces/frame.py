@@ -5,6 +5,7 @@ typedef unsigned char byte;
 typedef int Read(void* m, Cpu* c, int address, int t, int lookahead);
 typedef void Write(void* m, Cpu* c, int address, int value, int t, int lookahead);
 typedef void AtMark(void* m, Cpu* c, int index);
+typedef void Advance(void* m, Cpu* c, int t);
 
 // The registers where a loop began a round; pc < 0: none has
 struct Head {
@@ -19,6 +20,7 @@ struct Frame {
     Read* read;
     Write* write;
     AtMark* at_mark;
+    Advance* advance;  // the LCD
     int event, rom_high, plain, changed, polled;
     Head head;
 };
@@ -45,12 +47,38 @@ static inline bool is_settled(Frame& x, int at) {
     x.polled = 1;
     return true;
 }
+// ppu.advance, within the instruction that begins at `now`
+static inline void advance(Frame& x, int now, int last, int at) {
+    begin_access(x, now, last);
+    x.advance(x.m, &x.c, at);
+    find_plain(x);
+}
+// True where an access has to do with the LCD alone: on a DMG, to VRAM with lookahead
+static inline bool is_of_lcd(int address, int lookahead) {
+    return !HAS_COLOR && (address & 0xE000) == 0x8000 && lookahead != 0;
+}
+static inline void look(Frame& x, int now, int last, int at) {
+    const int polled = x.polled;
+    if (!is_settled(x, at)) advance(x, now, last, at);
+    x.polled = polled;
+    x.changed = 1;
+}
 // Accesses by the interpreter's bus; cold, so that the compiler keeps registers for plain accesses.
 // now: when the instruction begins; last: T-cycles of the one before; t: of the access, after now
 static __attribute__((noinline, cold)) int read(Frame& x, int address, int now, int last, int t, int lookahead) {
-    if (address == P1) return x.c.p1;
-    if ((address == STAT || address == LY) && is_settled(x, now + t + lookahead))
-        return address == LY ? x.c.ly : x.c.stat;
+    const Cpu& c = x.c;
+    const int at = now + t + lookahead;
+    if (address == P1) return c.p1;
+    if (!HAS_COLOR && (address == STAT || address == LY) && c.stat_mode_hidden == 0) {
+        if (!is_settled(x, at)) advance(x, now, last, at);
+        return address == LY ? c.ly : c.stat;
+    }
+    if (is_of_lcd(address, lookahead)) {
+        look(x, now, last, at);
+        const int mode = c.stat & 3, until = c.lcd_target - c.lcd_last;
+        const bool is_locked = mode == 3 || (mode == 2 && until >= 0 && until <= 4);
+        return (c.lcdc & 0x80) != 0 && is_locked ? 0xFF : ((const byte*)c.row)[address];
+    }
     begin_access(x, now, last);
     const int value = x.read(x.m, &x.c, address, now + t, lookahead);
     find_plain(x);
@@ -64,10 +92,16 @@ static __attribute__((noinline)) int ly(Frame& x, int now, int last, int t, int 
 }
 static __attribute__((noinline, cold)) void write(
     Frame& x, int address, int value, int now, int last, int t, int lookahead) {
-    const int changed = x.changed, p1 = x.c.p1;
+    Cpu& c = x.c;
+    if (is_of_lcd(address, lookahead) && !(c.render && c.next_line < 144)) {
+        look(x, now, last, now + t + lookahead);
+        if ((c.lcdc & 0x80) == 0 || (c.stat & 3) != 3) ((byte*)c.row)[address] = value;
+        return;
+    }
+    const int changed = x.changed, p1 = c.p1;
     begin_access(x, now, last);
-    x.write(x.m, &x.c, address, value, now + t, lookahead);
-    if (address == P1 && x.c.p1 == p1) x.changed = changed;
+    x.write(x.m, &c, address, value, now + t, lookahead);
+    if (address == P1 && c.p1 == p1) x.changed = changed;
     find_plain(x);
 }
 static inline void store(Frame& x, byte& at, int value) {
@@ -167,23 +201,25 @@ STORE = """
     c.now = x.event - left; c.previous = c.now - last; c.executed += executed;
 """
 RUN = """
-static void run(Cpu& c, const long long* bounds, void* m, Read* read, Write* write, AtMark* at_mark) {
+static void run(
+    Cpu& c, const long long* bounds, void* m, Read* read, Write* write, AtMark* at_mark, Advance* advance) {
     const byte* const rom = (const byte*)c.rom;
     const int index = (c.pc < 0x4000 ? c.rom_low : c.rom_high) + c.pc;
     int number = c.code & 0xFFFFFF;
     c.code = rom[index] | rom[index + 1] << 8 | rom[index + 2] << 16;
     if ((c.ei_delay | c.dma_active | c.rom_low) != 0 || is_elsewhere(c.pc, index)) return;
     const int before = c.executed;
-    Frame x = {c, m, read, write, at_mark, c.next_event, c.rom_high, 0, 0, 0, {-1}};
+    Frame x = {c, m, read, write, at_mark, advance, c.next_event, c.rom_high, 0, 0, 0, {-1}};
     find_plain(x);
     while (number >= 0) {
 """
 CALL = """
 // numbers: the address of counts, if there are any, then bounds
-extern "C" void SYMBOL(Cpu& c, const long long* numbers, void* m, Read* read, Write* write, AtMark* at_mark) {
+extern "C" void SYMBOL(
+    Cpu& c, const long long* numbers, void* m, Read* read, Write* write, AtMark* at_mark, Advance* advance) {
     long long* const counts = (long long*)numbers[0] + 2 * (c.code & 0xFFFFFF);
     const int before = c.executed - c.skipped;
-    run(c, numbers + 1, m, read, write, at_mark);
+    run(c, numbers + 1, m, read, write, at_mark, advance);
     if (numbers[0] != 0) {
         counts[0] += 1;
         counts[1] += c.executed - c.skipped - before;

@@ -4,6 +4,9 @@ A trace is a path that the code took often: it follows jumps and calls whose tar
 the side that was executed more often. It ends before what only the interpreter does (HALT, EI, STOP), before a loop of
 which rounds are skipped, after a write that ends the batch, after a round of a loop that often changes nothing, and at
 a jump to its own begin. The first round of a loop that polls LY or STAT can be in it: often that is the only one.
+
+An interrupt comes anywhere in a trace, and its handler returns there. Where a game has many, the parts of its traces
+are traces, too, at which native code goes on.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ RETURNED = 0.25  # of the executions of code after a call, at least, come from a
 MOST_OF_TRACE = 48
 MOST_OF_SEGMENT = 4
 LEAST_IDLE = 0.01  # of all instructions, in rounds of a loop that change nothing
+LEAST_RETURNED = 5e-4  # of all instructions: those of a trace after returns of interrupts' handlers into it
 LEAST_OF_ENTRY = 3  # instructions of a trace after one that the interpreter executes
 INTERPRETED = ("halt", "stop", "ei")  # they end a batch, or may
 BRANCHES = ("jump", "jump_relative", "call", "ret", "reti")
@@ -95,13 +99,20 @@ class Trace:
 class Tracer:
     """Finds the traces of a ROM. executed: how often each instruction was, by ROM index; loops: where loops begin of
     which rounds are skipped, bool by ROM index; polls: others, that poll LY or STAT; repeated: instructions of rounds
-    that changed nothing, by ROM index of the jump that ends them."""
+    that changed nothing, by ROM index of the jump that ends them; interrupts: how many were dispatched."""
 
     def __init__(
-        self, rom: bytes, executed: np.ndarray, loops: np.ndarray, polls: np.ndarray, repeated: np.ndarray
+        self,
+        rom: bytes,
+        executed: np.ndarray,
+        loops: np.ndarray,
+        polls: np.ndarray,
+        repeated: np.ndarray,
+        interrupts: int = 0,
     ) -> None:
         self.rom, self.executed, self.loops, self.polls = rom, executed, loops, polls
         self.idle = repeated > LEAST_IDLE * executed.sum()
+        self._interrupts = interrupts / max(1, executed.sum())  # an instruction
         self._entries = set[int]()  # after what the interpreter executes
         self.table = isa.expand()
 
@@ -131,7 +142,23 @@ class Tracer:
                     heads[step.index + step.instruction.length] = True  # the interpreter may leave the trace here
                 for target in self._targets(step):
                     heads[target] = heads[target] or target not in begins
-        return found
+        result = list[Trace]()
+        for trace in found:
+            parts = self._parts(trace, begins) if length < MOST_INSTRUCTIONS else []
+            result += [trace, *parts]
+            begins |= {part.begin for part in parts}
+            length += sum(len(part.steps) for part in parts)
+        return result
+
+    def _parts(self, trace: Trace, begins: set[int]) -> list[Trace]:
+        """The parts of a trace but the first, each of a segment, if interrupts' handlers often return into it, without
+        those at whose begin a trace begins already."""
+        steps = trace.steps
+        after = sum(int(self.executed[step.index]) * (len(steps) - number) for number, step in enumerate(steps, 1))
+        if self._interrupts * after < LEAST_RETURNED * self.executed.sum():
+            return []
+        parts = [Trace(steps[segment.first :][: len(segment.indices)]) for segment in trace.segments[1:]]
+        return [part for part in parts if part.begin not in begins and not self.polls[part.begin]]
 
     def _share(self, step: Step) -> float:
         """How often a trace goes on after a step, of the times that it comes to it, by how often each side of a

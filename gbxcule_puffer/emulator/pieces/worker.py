@@ -34,13 +34,14 @@ from gbxcule_puffer.kernel_objects import compile_cpp
 
 STEPS = 60
 LEAST_OF_CALL = 3.0  # instructions that a piece executes when it is called: a call takes as long as interpreting them
+RARE = 0.005  # of all calls: those of a piece do not matter then, but native code may go on with it often
 
 
 def find_traces(cartridge: Cartridge, states: Snapshot) -> list[Trace]:
     """The traces of a ROM in what it executes from `states` on."""
     loops, polls = loops_of(cartridge)
-    executed, repeated = profile_of(cartridge, states)
-    return Tracer(cartridge.data, executed, loops, polls, repeated).find()
+    executed, repeated, interrupts = profile_of(cartridge, states)
+    return Tracer(cartridge.data, executed, loops, polls, repeated, interrupts).find()
 
 
 def loops_of(cartridge: Cartridge) -> tuple[np.ndarray, np.ndarray]:
@@ -51,22 +52,24 @@ def loops_of(cartridge: Cartridge) -> tuple[np.ndarray, np.ndarray]:
     return (marks != 0) & (marks != table.LCD_POLL), lcd_polls(cartridge.data, marks == table.LCD_POLL)
 
 
-def profile_of(cartridge: Cartridge, states: Snapshot) -> np.ndarray:
-    """Executions of each instruction of the ROM from `states` on with random buttons, and those in rounds that changed
-    nothing of the loop that it ends; int64, shape (2, size of the ROM)."""
+def profile_of(cartridge: Cartridge, states: Snapshot) -> tuple[np.ndarray, np.ndarray, int]:
+    """Executions of each instruction of the ROM from `states` on with random buttons, those in rounds that changed
+    nothing of the loop that it ends, both int64 (size of the ROM,), and the interrupts that were dispatched."""
     emulator = CountingEmulator(cartridge, states.num_envs, screen=_screen_of(states))
     emulator.load(states)
     emulator.counts.zero_()  # what its own start executed
     for row in _buttons(cartridge, states):
         emulator.step(row)
-    found = emulator.counts[[counters.EXECUTED, counters.REPEATED], : len(cartridge.data)].numpy()
+    rows = emulator.counts.numpy()
+    interrupts = int(rows[counters.CAUSES, counters.DISPATCHED :][: counters.INTERRUPTS].sum())
     emulator.close()
-    return found
+    return *rows[[counters.EXECUTED, counters.REPEATED], : len(cartridge.data)], interrupts
 
 
 def checked(cartridge: Cartridge, states: Snapshot, pieces: Pieces) -> Pieces:
     """The pieces, called only where that pays, after they have run beside the interpreter from `states` on: a compiler
-    can have faults, and one was met. It pays where a call executes at least LEAST_OF_CALL instructions in the mean.
+    can have faults, and one was met. It pays where a call executes at least LEAST_OF_CALL instructions in the mean, or
+    where calls are RARE.
 
     Raises: StateError where they differ.
     """
@@ -86,7 +89,8 @@ def checked(cartridge: Cartridge, states: Snapshot, pieces: Pieces) -> Pieces:
         emulator.close()
     if not np.array_equal(first.state, second.state) or not np.array_equal(first.memory, second.memory):
         raise StateError("it does not do what the interpreter does")
-    pays = (counts[:, 1] >= LEAST_OF_CALL * counts[:, 0]).tolist()
+    calls, executed = counts[:, 0], counts[:, 1]
+    pays = ((executed >= LEAST_OF_CALL * calls) | (calls < RARE * calls.sum())).tolist()
     entries = [number for number in pieces.entries if pays[number]]
     return replace(pieces, entries=entries) if entries else Pieces([], [], [], None)
 

@@ -25,7 +25,7 @@ from gbxcule_puffer.emulator.pieces import native
 from gbxcule_puffer.emulator.pieces.worker import checked, compile_pieces, find_traces
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.layout import ROMS, child_environment
-from tests.emulator.pieces.waits import cartridge_of_waits
+from tests.emulator.pieces.waits import cartridge_of_vram, cartridge_of_waits
 from tests.fuzz.generator import LOGO
 from tests.fuzz.pieces import FAULTS, PiecesOfRoms, cartridges_of, search, traces_of
 
@@ -94,7 +94,7 @@ def test_rounds_that_change_nothing_are_skipped(waits: PiecesOfRoms) -> None:
     assert int(emulators[0].skipped[0]) > 10_000 > 1_000 > int(emulators[1].skipped[0])
 
 
-FAULTS_OF_ROUNDS = list(FAULTS)[list(FAULTS).index("a round is skipped although A changed") :][:9]
+FAULTS_OF_ROUNDS = list(FAULTS)[list(FAULTS).index("a round is skipped although A changed") :][:11]
 
 
 @pytest.mark.parametrize(
@@ -103,6 +103,31 @@ FAULTS_OF_ROUNDS = list(FAULTS)[list(FAULTS).index("a round is skipped although 
 def test_a_round_that_is_skipped_wrongly_is_found(waits: PiecesOfRoms, fault: str) -> None:
     """Rounds that are not like the one before."""
     assert search(waits, 120, FAULTS[fault])[0]
+
+
+@pytest.fixture(scope="module")
+def vram() -> PiecesOfRoms:
+    """The pieces of a ROM that accesses VRAM in all modes of the LCD."""
+    cartridge = cartridge_of_vram()
+    return PiecesOfRoms([cartridge], [traces_of(cartridge)])
+
+
+def test_accesses_to_a_vram_that_is_locked_at_times_are_equal(vram: PiecesOfRoms) -> None:
+    """All fields, memory and pictures."""
+    assert vram.pieces(0) is not None
+    assert search(vram, 60)[0] == {}
+
+
+FAULTS_OF_VRAM = list(FAULTS)[list(FAULTS).index("the LCD stands still") :][:5]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(each, marks=[pytest.mark.long] * (each != "VRAM is read in mode 3")) for each in FAULTS_OF_VRAM],
+)
+def test_an_access_that_ignores_the_lock_is_found(vram: PiecesOfRoms, fault: str) -> None:
+    """Reads, writes, and lines that are drawn too late."""
+    assert search(vram, 120, FAULTS[fault])[0]
 
 
 def test_pieces_that_differ_are_not_kept(roms: PiecesOfRoms) -> None:

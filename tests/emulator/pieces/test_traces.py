@@ -27,16 +27,17 @@ def find(
     loops: tuple[int, ...] = (),
     polls: tuple[int, ...] = (),
     repeated: tuple[int, ...] = (),
+    interrupts: int = 0,
 ) -> list[Trace]:
     """The traces of a ROM whose instructions were executed so often; repeated: jumps back whose rounds change
-    nothing."""
+    nothing; interrupts: that were dispatched meanwhile."""
     executed, are_loops, are_polls = np.zeros(len(rom), np.int64), np.zeros(len(rom), bool), np.zeros(len(rom), bool)
     for index, count in counts.items():
         executed[index] = count
     are_loops[list(loops)], are_polls[list(polls)] = True, True
     idle = np.zeros(len(rom), np.int64)
     idle[list(repeated)] = executed.sum()
-    return Tracer(rom, executed, are_loops, are_polls, idle).find()
+    return Tracer(rom, executed, are_loops, are_polls, idle, interrupts).find()
 
 
 def pcs(trace: Trace) -> list[int]:
@@ -61,6 +62,17 @@ def test_a_long_trace_has_parts() -> None:
         (4, 4, 12),
         (8, 2, 4),
     ]
+
+
+def test_parts_of_a_trace_with_many_interrupts_are_traces() -> None:
+    """Their handlers return into it. A part goes on with the next one."""
+    rom = rom_of(at_0150="3c " * 10 + "76")
+    counts = {0x150 + index: 9 for index in range(10)}
+    assert len(find(rom, counts)) == 1
+    traces = find(rom, counts, interrupts=1)
+    assert [pcs(trace) for trace in traces[1:]] == [[0x154, 0x155, 0x156, 0x157], [0x158, 0x159]]
+    assert traces[1].steps[-1].follows == 0x158
+    assert len(find(rom, counts, interrupts=1, polls=(0x154,))) == 2
 
 
 def test_what_nothing_leads_to_begins_one() -> None:

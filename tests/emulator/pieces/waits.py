@@ -1,4 +1,5 @@
-"""A ROM of loops that wait: most rounds change nothing, and some change one thing only."""
+"""ROMs: of loops that wait, where most rounds change nothing, and some change one thing only; and of a loop that
+accesses VRAM in all modes of the LCD."""
 
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
 from tests.fuzz.generator import LOGO
@@ -12,6 +13,10 @@ OF_A_AND_CARRY = ("3C", "3F 00 00", "3F 00 00 00")
 # P1, in lines 0 to 151, while right is held: from each of two values the other one, with two lengths of a round, too
 OF_P1 = ("F0 00 E6 01 CB 37 EE 30 E0 00 00", "F0 00 E6 01 CB 37 EE 30 E0 00 00 00 00")
 LINE_0 = "F0 44 B7 20 FB"  # wait for it
+
+
+# `ld a,[de]`, `ld a,[hl]` and `ld [de],a` notice VRAM's lock: what is read goes to B and C, and B to tile 0, which shows
+OF_VRAM = "11 00 80 21 00 80 1A A8 47 7E 81 4F 78 3C 12 1C 2C 18 F3"
 
 
 def _over(code: str) -> str:
@@ -29,7 +34,17 @@ def cartridge_of_waits() -> Cartridge:
     loops = [f"21 00 C3 {_loop(f'F0 44 FE 32 38 {_over(each)} FE 98 38')}" for each in COUNTS]
     loops += [f"21 44 FF {_loop(f'CB 76 28 {_over(each)} CB 7E 28')}" for each in OF_A_AND_CARRY]
     loops += [_loop(f"{each} F0 44 FE 98 38") for each in OF_P1]
-    start, code = bytes.fromhex(START), bytes.fromhex(" ".join(loops))
+    return _cartridge(" ".join(loops))
+
+
+def cartridge_of_vram() -> Cartridge:
+    """The ROM of OF_VRAM."""
+    return _cartridge(OF_VRAM)
+
+
+def _cartridge(text: str) -> Cartridge:
+    """Code in turns, after START."""
+    start, code = bytes.fromhex(START), bytes.fromhex(text)
     rom = bytearray(0x8000)
     rom[0x100:0x104] = bytes.fromhex("00 C3 50 01")
     rom[0x104:0x134] = LOGO
