@@ -16,7 +16,6 @@ SELDOM = 12  # looks between two changes
 SEEN, UNSEEN = 0.5, 0.6  # of the doubt in what a sprite follows; what is left of what none does, beside such a one
 OWN_WAY = 0.8  # confidence in what follows the directions on its way, but not beside a Game Boy without buttons
 LEAST_MOVED = 0.3  # confidence in a position, from which on the table of the sprites is left out
-SCORES, LIVES = 4, 3  # the fewest values of a score and of lives on the screen: animations, too, have few
 SHOWN = 0.6  # part of the doubt in a score that goes where the picture shows its digits
 BRANCH = {name: index for index, name in enumerate(NAMES)}
 
@@ -150,11 +149,10 @@ def counts(stats: Stats) -> torch.Tensor:
     return seen & (against < 0.3 * (rises + falls))
 
 
-def on_screen(stats: Stats, values: int = SCORES) -> torch.Tensor:
-    """1 where the picture shows the digits of a byte; 0 where it does not, for a byte with fewer values, and for the
-    number of a tile, which anything that is drawn may have."""
-    is_number = (stats["shown_read"] != READS.index("digits")) & (stats["distinct"] >= values)
-    return soft(stats["shown"], 0.6, 0.8) * is_number
+def on_screen(stats: Stats) -> torch.Tensor:
+    """1 where the picture shows the digits of a byte; 0 where it does not, and for the number of a tile, which anything
+    that is drawn may have."""
+    return soft(stats["shown"], 0.6, 0.8) * (stats["shown_read"] != READS.index("digits"))
 
 
 def score(stats: Stats, causes: Causes) -> torch.Tensor:
@@ -209,14 +207,16 @@ def lives(stats: Stats, causes: Causes) -> torch.Tensor:
     chance = chance * ((stats["highest"] <= 120) & (stats["highest"] >= 1)).float()
     chance = chance * ramp(stats["distinct"].float(), 1.5, 3, 0.1) * ramp(stats["distinct"].float(), 30, 12, 0.2)
     # The digits of a time, too, fall by one, at a constant rate, in all Game Boys, and whatever the buttons. But what
-    # says that directions do nothing any more, as it has come to its end, ends the game.
-    timed = torch.maximum(irregular(stats), soft(stats["envs"], 0.8, 0.5)) * ramp(stats["regardless"], 0.5, 0.2, 0.3)
+    # says that directions do nothing any more, as it has come to its end, ends the game. A life may be as good as lost
+    # when a fork begins.
+    timed = irregular(stats) * ramp(stats["regardless"], 0.5, 0.2, 0.3)
+    timed = torch.maximum(timed, soft(stats["envs"], 0.8, 0.5))
     ends = soft(stats["rules"], 0.5, 0.9) * soft(stats["highest"].float(), 40, 20)
     chance = chance * torch.maximum(timed, ends) * ramp(causes.stays_late, 0.2, 0.8, 0.15)
     # What START changes, and no other button, says whether the game is played.
     reacts = stats["reacts"]
     chance = chance * ramp(reacts[BRANCH["START"]] / reacts.sum(0).clamp(min=1e-6), 0.9, 0.6, 0.3)
-    return chance * torch.maximum(ramp(causes.draws_late, 0.0, 0.3, 0.6), on_screen(stats, LIVES)) * 0.85
+    return chance * torch.maximum(ramp(causes.draws_late, 0.0, 0.3, 0.6), on_screen(stats)) * 0.85
 
 
 def timer(stats: Stats, causes: Causes) -> torch.Tensor:

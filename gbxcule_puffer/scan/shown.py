@@ -8,7 +8,7 @@ import torch
 
 READS = ("number", "bcd", "digits")  # how a byte is shown: as two decimal digits, as its two halves, or as one digit
 LEAST_EVENTS, LEAST_STEPS = 4, 2  # changes of the lowest digit between two pictures, and different ones among all
-LEAST_VALUES = 3  # different ones: a tile that another one replaces has two
+LEAST_VALUES = 4  # different ones: a tile that another one replaces has two
 MOST_STILL = 4  # last digits of a number that never change
 MOST_DIGITS, COLUMNS = 8, 32  # of a number; cells of a row of the maps
 MOST_EVENTS = 120  # changes that are compared

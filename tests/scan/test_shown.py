@@ -101,13 +101,6 @@ def test_a_tile_that_another_one_replaces_is_not_a_number() -> None:
     assert found["shown"].tolist() == [0]
 
 
-def test_three_lives_on_the_screen_are_found() -> None:
-    lives = 3 - scores(1) % 3
-    tiles = draw(lives, 0x30, False)
-    found = find_shown(lives[:, :, None].to(torch.uint8), tiles, torch.tensor([True]))
-    assert found["shown"][0] > 0.9 and int(found["shown_cell"][0]) == CELL
-
-
 @pytest.mark.parametrize("rows", [2, 1])
 def test_the_fields_of_a_board_are_not_numbers(rows: int) -> None:
     """Each field's tile rises with its byte. In one row alone, they may be digits of numbers beside each other."""
