@@ -88,8 +88,9 @@ class _Digit:
         zero = int(changes.mode().values) if len(changes) else 0
         steady = float((changes == zero).float().mean()) if len(changes) else 0.0
         moves = values[1:] != values[:-1]
-        apart = (tiles - values)[1:][moves] % 256
-        is_copy = bool(values.max() > 9) and float((apart == apart.mode().values).float().mean()) > 0.8
+        apart = (tiles - values)[1:] % 256
+        high = moves & (values[1:] > 9)  # up to 9, a number's tile is as far from it as a tile's
+        is_copy = bool(high.any()) and float((apart[high] == apart[moves].mode().values).float().mean()) > 0.8
         return cls(zero, steady, still, is_copy, (tiles - zero) % 256 <= 9)
 
 

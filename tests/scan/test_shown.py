@@ -101,6 +101,12 @@ def test_a_tile_that_another_one_replaces_is_not_a_number() -> None:
     assert found["shown"].tolist() == [0]
 
 
+def test_a_score_that_is_seldom_above_nine_is_a_number() -> None:
+    score = torch.arange(PICTURES)[:, None].expand(-1, GAME_BOYS) // 2 % 12
+    found = find_shown(score[:, :, None].to(torch.uint8), draw(score, 0x30, False), torch.tensor([True]))
+    assert found["shown"][0] > 0.9 and READS[int(found["shown_read"][0])] == "number"
+
+
 @pytest.mark.parametrize("rows", [2, 1])
 def test_the_fields_of_a_board_are_not_numbers(rows: int) -> None:
     """Each field's tile rises with its byte. In one row alone, they may be digits of numbers beside each other."""
