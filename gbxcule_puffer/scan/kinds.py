@@ -213,7 +213,8 @@ def lives(stats: Stats, causes: Causes) -> torch.Tensor:
     timed = torch.maximum(timed, soft(stats["envs"], 0.8, 0.5))
     ends = soft(stats["rules"], 0.5, 0.9) * soft(stats["highest"].float(), 40, 20)
     chance = chance * torch.maximum(timed, ends) * ramp(causes.stays_late, 0.2, 0.8, 0.15)
-    # What START changes, and no other button, says whether the game is played.
+    # What moves the camera is a speed. What START changes, and no other button, says whether the game is played.
+    chance = chance * ramp(torch.maximum(causes.camera_x, causes.camera_y), 0.6, 0.2, 0.2)
     reacts = stats["reacts"]
     chance = chance * ramp(reacts[BRANCH["START"]] / reacts.sum(0).clamp(min=1e-6), 0.9, 0.6, 0.3)
     return chance * torch.maximum(ramp(causes.draws_late, 0.0, 0.3, 0.6), on_screen(stats)) * 0.85

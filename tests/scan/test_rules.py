@@ -188,6 +188,12 @@ def test_what_start_alone_changes_is_not_lives() -> None:
     assert lives > 0.8 and paused < 0.3
 
 
+def test_what_moves_the_camera_is_not_lives() -> None:
+    stats = lives_stats(envs=(0.5, 0.5))
+    speed, lives = kinds.lives(stats, causes((0, 0), camera_y=(1, 0))).tolist()
+    assert lives > 0.8 and speed < 0.3
+
+
 def score_stats(**changed: Pair) -> dict[str, torch.Tensor]:
     """Statistics of two bytes of 0 to 8 that rise now and then, and fall to 0, but for what is `changed`."""
     none, of_branches = torch.zeros(2), torch.zeros((len(NAMES), 2))
