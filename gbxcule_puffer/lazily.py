@@ -5,29 +5,35 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 
-def door(package: str, files: Mapping[str, str]) -> Callable[[str], Any]:
-    """A package's `__getattr__`: a name of `files` is imported from the module that stands there, below gbxcule_puffer.
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """For a block that imports much. Garbage collections leave out what it makes: half a million objects, and hardly
+    any garbage. Looking for some in it while it is imported, and at the end of the process, would take a second."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
-    Garbage collections leave out what is imported: half a million objects, and hardly any garbage. Looking for some
-    while it is imported and at the end of the process would take a second.
-    """
+
+def door(package: str, files: Mapping[str, str]) -> Callable[[str], Any]:
+    """A package's `__getattr__`: a name of `files` is imported from the module that stands there, below gbxcule_puffer,
+    `without_collections`."""
 
     def find(name: str) -> Any:
         if name not in files:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = f"gbxcule_puffer.{files[name]}"
-        is_first = module not in sys.modules and gc.isenabled()
-        if is_first:
-            gc.disable()
-        try:
+        with nullcontext() if module in sys.modules else without_collections():
             return getattr(importlib.import_module(module), name)
-        finally:
-            if is_first:
-                gc.freeze()
-                gc.enable()
 
     return find

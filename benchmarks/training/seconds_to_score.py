@@ -39,10 +39,11 @@ from gbxcule_puffer.layout import trainer_scripts
 from gbxcule_puffer.trainers.curves import curve_of, last_score, reached
 from gbxcule_puffer.trainers.folder import MANIFEST, METRICS
 
-NEVER = 10**12
+NEVER, NAN = 10**12, float("nan")
 RETURN, SUCCESS = "charts/episodic_return", "charts/success_rate"
 POINTS = f"{ROOT / 'benchmarks/training/points.py'}"
 ACTION = {"frames_per_step": 8, "release_after_frames": 8, "start_waits": 15}
+ARENA = ROOT / "roms/arena"
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,9 @@ GAMES = {
         {"task": f"{POINTS}:Wyrmhole", "action_codec": "NOOP,A,LEFT,RIGHT,UP,DOWN", "max_steps": 512, **ACTION},
         25, rom="wyrmhole", start=[*WAIT, "START", "NOOP", "NOOP", "NOOP"],
     ),
+    # Games with folders, for which no default was chosen
+    "grub-glide": Game({"game": ARENA / "grub-glide"}, 20, "env/task/score", "grub-glide"),
+    "sushi-nights": Game({"game": ARENA / "sushi-nights"}, 0.5, "env/task/clients", "sushi-nights"),
 }  # fmt: skip
 
 
@@ -97,12 +101,16 @@ def words_of(job: Job, folder: Path, plan: Any) -> list[str]:
     flags |= {"max_seconds": plan.seconds, "stop_at_success": 2, **game.flags}
     flags |= {"num_envs": envs // gpus} if envs else {}
     if game.rom is not None:
-        start = folder.with_suffix(".txt")
+        flags["rom"] = find_rom(game.rom)
+    if game.start:
+        start = flags["start_actions"] = folder.with_suffix(".txt")
         start.write_text(" ".join(game.start))
-        flags |= {"rom": find_rom(game.rom), "start_actions": start}
     words = [f"--{flag.replace('_', '-')}={value}" for flag, value in flags.items()]
-    start = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={gpus}"] if gpus > 1 else []
-    return [*start, str(trainer_scripts()[plan.script]), *words, *plan.flags, *plan.variants[variant]]
+    start = ["-m", "gbxcule_puffer", "train", plan.script]
+    if gpus > 1:
+        torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={gpus}"]
+        start = [*torchrun, str(trainer_scripts()[plan.script])]
+    return [*start, *words, *plan.flags, *plan.variants[variant]]
 
 
 def series(folder: Path, metric: str) -> list[list[float]]:
@@ -135,6 +143,7 @@ def train(job: Job, plan: Any, record: Record) -> None:
     if curve:
         config = json.loads((folder / MANIFEST).read_text())["config"]
         facts |= {"envs": config["num_envs"] * gpus, "flags": portable(config), "wall": round(time.time() - begun, 1)}
+        facts["start"] = round((folder / MANIFEST).stat().st_mtime - begun, 2)  # written where the training begins
         facts |= {"curve": curve, "last": last_score(curve)}
         facts |= {name: series(folder, f"charts/{name}")[-1][1] for name in ("eval_share", "SPS")}
         if noise := series(folder, "charts/noise_scale"):
@@ -162,22 +171,28 @@ def updates_of(row: dict[str, Any], steps: float) -> float:
 
 
 def table(rows: Iterable[dict[str, Any]], scores: dict[str, float]) -> str:
-    """A Markdown table: a line for each game, variant and number of GPUs and Game Boys, the median of its seeds."""
+    """A Markdown table: a line for each game, variant and number of GPUs and Game Boys, the median of its seeds.
+    seconds: of training; whole: from the command on."""
     rows = [row for row in rows if "curve" in row]
-    lines = ["| game | score | GPUs | Game Boys | settings | seeds | seconds | steps | optimizer steps | last |"]
-    lines.append("| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
+    heads = ["game", "score", "GPUs", "Game Boys", "settings", "seeds", "seconds", "whole", "steps", "optimizer steps"]
+    lines = [f"| {' | '.join([*heads, 'last'])} |"]
+    lines.append("| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     keys = [(row["game"], row["gpus"], row["envs"], row["variant"]) for row in rows]
     for key in dict.fromkeys(keys):
         own = [row for row, of_row in zip(rows, keys, strict=True) if of_row == key]
         name, gpus, envs, variant = key
         score = scores.get(name, GAMES[name].score)
         found = [reached(row["curve"], score) for row in own]
-        good = [(*each, updates_of(row, each[0])) for row, each in zip(own, found, strict=True) if each]
-        cells = ["", "", ""]
+        good = [
+            (*each, row.get("start", NAN) + each[1], updates_of(row, each[0]))
+            for row, each in zip(own, found, strict=True)
+            if each
+        ]
+        cells = ["", "", "", ""]
         if 2 * len(good) > len(own):  # else the median is one that was not reached
-            worst = [(float("inf"),) * 3] * (len(own) - len(good))
-            steps, seconds, updates = (statistics.median_low(column) for column in zip(*good, *worst, strict=True))
-            cells = [f"{seconds:.1f}", f"{steps:,.0f}", f"{updates:,.0f}"]
+            worst = [(float("inf"),) * 4] * (len(own) - len(good))
+            steps, seconds, whole, updates = map(statistics.median_low, zip(*good, *worst, strict=True))
+            cells = [f"{seconds:.1f}", f"{whole:.1f}".replace("nan", ""), f"{steps:,.0f}", f"{updates:,.0f}"]
         lasts = [last for row in own if (last := last_score(row["curve"])) is not None]
         last = f"{statistics.median(lasts):.4g}" if lasts else ""
         line = [name, f"{score:g}", f"{gpus}", f"{envs:,}", variant, f"{len(good)} of {len(own)}", *cells, last]

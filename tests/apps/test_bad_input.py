@@ -255,7 +255,7 @@ def test_a_run_without_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert f"run {run} has no checkpoint yet: wait for its first one" in refusal("puffer", command, capsys)
 
 
-@pytest.mark.parametrize("words", ["play x.gb", "train ppo --rom x.gb", "bench --rom x.gb", "scan x.gb", "verify x.gb"])
+@pytest.mark.parametrize("words", ["play x.gb", "bench --rom x.gb", "scan x.gb", "verify x.gb"])
 def test_a_mistyped_rom_needs_no_torch(words: str) -> None:
     """A path that leads nowhere is refused before torch is imported, which takes more than a second."""
     code = f"import sys; from gbxcule_puffer.cli import main; code = main({words.split()})\n"

@@ -34,6 +34,7 @@ def test_the_table_has_the_median_of_the_seeds() -> None:
             "variant": variant,
             "flags": FLAGS,
             "curve": [[steps, steps / 1000, 30.0, 200]],
+            **({"start": 5.0} if variant == "new" else {}),
         }
         for variant, all_steps in (("new", (2048, 4096, 8192)), ("few", (2048,)))
         for steps in all_steps
@@ -43,17 +44,18 @@ def test_the_table_has_the_median_of_the_seeds() -> None:
         {"game": "orchard", "gpus": 1, "envs": 64, "error": "no memory"},
     ]
     lines = table(rows, {}).splitlines()
-    assert lines[2] == "| orchard | 25 | 1 | 64 | new | 3 of 3 | 4.1 | 4,096 | 32 | 30 |"
-    assert lines[3] == "| orchard | 25 | 1 | 64 | few | 1 of 2 |  |  |  | 15.5 |"
-    assert table(rows, {"orchard": 40.0}).splitlines()[2] == "| orchard | 40 | 1 | 64 | new | 0 of 3 |  |  |  | 30 |"
+    assert lines[2] == "| orchard | 25 | 1 | 64 | new | 3 of 3 | 4.1 | 9.1 | 4,096 | 32 | 30 |"
+    assert lines[3] == "| orchard | 25 | 1 | 64 | few | 1 of 2 |  |  |  |  | 15.5 |"
+    assert table(rows, {"orchard": 40.0}).splitlines()[2] == "| orchard | 40 | 1 | 64 | new | 0 of 3 |  |  |  |  | 30 |"
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_the_flags_of_the_games_are_flags(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.training.seconds_to_score.find_rom", lambda game: f"{game}.gb")
     plan = Namespace(device="cpu", steps=10, seconds=1.0, script="ppo_lite", flags=[], variants={"own": ["--lr=2e-3"]})
-    _, *words = words_of((name, "own", 1, 128, 5), tmp_path / "run", plan)
-    args = read_flags(ppo_lite.Args, "ppo_lite", None, words)
+    words = words_of((name, "own", 1, 128, 5), tmp_path / "run", plan)
+    assert words[:4] == ["-m", "gbxcule_puffer", "train", "ppo_lite"]
+    args = read_flags(ppo_lite.Args, "ppo_lite", None, words[4:])
     assert (args.num_envs, args.seed, args.lr, args.run_dir) == (128, 5, 2e-3, str(tmp_path / "run"))
     assert args.eval_every_steps is None, "with the trainer's own evaluations"
 

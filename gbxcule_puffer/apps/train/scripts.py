@@ -6,33 +6,33 @@ import ast
 import sys
 import warnings
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
-from gbxcule_puffer.apps.flags import check_rom
 from gbxcule_puffer.commandline import parse
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.lazily import without_collections
+from gbxcule_puffer.trainers import early
 
 FLAGS = "Args"  # the class of a script's flags
 SWEEP = "SWEEP"  # ranges of its flags for a search, by name
 
 
 def run_script(path: Path, prog: str, words: Sequence[str]) -> int:
-    """Runs a script with these words; --help, errors in the words and a ROM that is not there appear at once.
+    """Runs a script with these words; --help and errors in the words appear at once.
 
-    Raises: ConfigError for words that its flags do not allow; RomError for a ROM that cannot be read.
+    Raises: ConfigError for words that its flags do not allow.
     """
     # Before torch, which warns about a package that PufferLib has installed.
     warnings.filterwarnings("ignore", "The pynvml package is deprecated", FutureWarning)
     module = flags_module(path)
-    for word, rom in pairwise(words):  # before defaults that depend on the GPU, for which torch is imported
-        if word == "--rom" and not rom.startswith("-") and not {"-h", "--help"} & set(words):
-            check_rom(rom, header="pyboy")
-    parse(getattr(module, FLAGS), prog, module.__doc__, words)
-    from gbxcule_puffer.trainers.trained import load_script
+    given = parse(getattr(module, FLAGS), prog, module.__doc__, words)
+    with without_collections():
+        early.begin("cpu" if str(given.env).startswith("pyboy") else given.device)
+        from gbxcule_puffer.trainers.trained import load_script
 
-    return load_script(path).main(list(words))
+        script = load_script(path)
+    return script.main(list(words))
 
 
 def flags_module(path: Path) -> ModuleType:

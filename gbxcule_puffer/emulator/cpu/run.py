@@ -13,6 +13,8 @@ from gbxcule_puffer.emulator.hw import counters, interrupts, model, step
 from gbxcule_puffer.emulator.hw.lcd import drawing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
+USUAL_BLOCK = {"block_dim": 1}  # of its launches: Warp computes the digest of the device code for this one only
+
 
 def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> wp.Kernel:
     """The kernel of one step around generated functions: execute(m, c) does the instruction in c.code, load(m, c) and
@@ -39,7 +41,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
             if c.frame_done != 0 or c.locked != 0:
                 running = step.end_frame(m, c)
 
-    @wp.kernel(enable_backward=False, module="unique")
+    @wp.kernel(enable_backward=False, module="unique", module_options=USUAL_BLOCK)
     def kernel_step(
         machine: Machine, buttons: wp.array(dtype=wp.uint8), first_env: int, frames: int, release_after: int
     ):

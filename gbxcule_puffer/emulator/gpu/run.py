@@ -20,6 +20,7 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 RAM_INSTRUCTIONS = wp.constant(16)  # instructions of code in RAM that a lane executes while the others wait
 NO_MARKS = wp.constant(~(ds.LOOP | ds.WAIT | ds.HALT | ds.EI))  # these bits would be JR's condition on the common path
 PATH_FACTOR = wp.constant(16_777_619)  # a prime, for a hash
+USUAL_BLOCK = {"block_dim": 32}  # of its launches: Warp computes the digest of the device code for this one only
 SOON_T_CYCLES = wp.constant(24)  # a lane this close to its next event stays in the interpreter
 
 
@@ -139,7 +140,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
     # Not grid_stride=False: without that loop the compiler assumes that all lanes of a warp are converged at each vote.
     # After divergent calls they are not. It then keeps one value for all lanes, and instructions were counted twice.
     # For the same reason lanes may leave run_datapath in groups, so no vote or other collective may follow it.
-    @wp.kernel(enable_backward=False, module="unique")
+    @wp.kernel(enable_backward=False, module="unique", module_options=USUAL_BLOCK)
     def kernel_step(
         machine: Machine,
         buttons: wp.array(dtype=wp.uint8),
