@@ -30,6 +30,28 @@ finally:
 """
 
 
+EARLY = """
+import sys, threading
+from gbxcule_puffer.trainers import early
+early.begin(sys.argv[1])
+for thread in threading.enumerate():
+    if thread is not threading.main_thread():
+        thread.join()
+print("torch" in sys.modules, "warp" in sys.modules, "libtorch_cpu" in open("/proc/self/maps").read())
+import torch
+print(int(torch.ones(3).sum()))
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "auto", "cuda:99"])
+def test_the_libraries_are_there_before_torch_is_imported(device: str) -> None:
+    """Also where there is no GPU, or not this one; then nothing is said: torch says it later, in our words."""
+    command = [sys.executable, "-c", EARLY, device]
+    found = subprocess.run(command, env=child_environment(), capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert found.stdout.split() == ["False", "True", "True", "3"]
+
+
 def test_a_run_imports_no_compiler_and_ends_at_once(tmp_path: Path) -> None:
     """From the start of the process to its end, with a checkpoint. libcst, where the kernels' source has been generated
     before, takes a quarter of a second, and the garbage collections at the end, of all that was imported, a second."""
