@@ -20,9 +20,11 @@ from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.emulator.saves.state_files import STATE_FILE, load_state_file
 from gbxcule_puffer.emulator.snapshot import MAX_ENV_SIZE
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError, StorageError
-from gbxcule_puffer.files import read_bytes, write_bytes
+from gbxcule_puffer.files import StrPath, read_bytes, write_bytes
 from gbxcule_puffer.games.parts import Start, Until
 from gbxcule_puffer.games.terms.run import TermRunner
+from gbxcule_puffer.tasks.actions import Schedule
+from gbxcule_puffer.tasks.goals.traces import ACTIONS_FILE, LIMIT
 from gbxcule_puffer.tasks.ram import Numbers, Ram, Symbols
 from gbxcule_puffer.tasks.start import play_to_start
 
@@ -81,6 +83,20 @@ def _kept(
         replace(found, rom_sha256=cartridge.sha256).to_file(path)
 
     return _kept_file(f"{key}.state", write)
+
+
+def played_start(cartridge: Cartridge, header: str, actions: StrPath, schedule: Schedule) -> Path:
+    """The file of the start state to which the actions of a file lead from power-on (play_to_start).
+
+    Raises: ConfigError or ActionError.
+    """
+    facts = [KEPT, cartridge.sha256, cartridge.model, vars(schedule)]
+    key = hashlib.sha256(json.dumps(facts).encode() + read_bytes(actions, ACTIONS_FILE, LIMIT)).hexdigest()
+
+    def write(path: Path) -> None:
+        play_to_start(cartridge, actions, None, schedule, header, None).to_file(path)
+
+    return Path(_kept_file(f"{key}.state", write))
 
 
 def play_until(until: Until, symbols: Symbols | None, emulator: EmulatorLike, press: Callable[[str], None]) -> None:

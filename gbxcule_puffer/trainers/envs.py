@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.emulator.cartridge import Rom, load_cartridge
+from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.env.options import EXPLORATION, EnvOptions
 from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.env.saved_state import deflated
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import make_folder
+from gbxcule_puffer.games.starts import played_start
 from gbxcule_puffer.layout import is_suite
 from gbxcule_puffer.registry import env_creator
 from gbxcule_puffer.tasks.actions import Schedule
@@ -93,7 +95,11 @@ def _played(args: RunFlags, rom: Rom, out: Path) -> str:
         raise ConfigError("--start-actions leads on from one start: give one --start-state, or none")
     assert args.start_actions is not None
     schedule = Schedule(args.frames_per_step, args.release_after_frames)
-    start = play_to_start(rom, args.start_actions, args.start_state, schedule, args.header, args.model)
+    cartridge = load_cartridge(rom, args.header, args.model)
+    if args.start_state is None:
+        start = Snapshot.from_file(played_start(cartridge, args.header, args.start_actions, schedule))
+    else:
+        start = play_to_start(cartridge, args.start_actions, args.start_state, schedule, args.header, None)
     path = make_folder(out / "start") / "start.state"
     start.to_file(path)
     return str(path)

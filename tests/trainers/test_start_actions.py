@@ -11,7 +11,10 @@ import pytest
 
 from cleanrl_style import a2c_streaming, evaluate
 from gbxcule_puffer.apps.play.session import PlaySession
+from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.games import starts
+from gbxcule_puffer.games.starts import played_start
 from gbxcule_puffer.tasks.actions import Schedule
 from gbxcule_puffer.tasks.goals.recipe import GoalRecipe
 from gbxcule_puffer.tasks.start import play_to_start
@@ -39,6 +42,23 @@ def test_a_training_begins_behind_the_actions(tmp_path: Path) -> None:
     (tmp_path / "actions.txt").unlink()
     assert a2c_streaming.main([f"--resume={run}", "--total-env-steps=1024"]) == 0
     assert evaluate.main([str(run), "--episodes=1", "--num-envs=1", "--policy=sampled"]) == 0
+
+
+def test_a_start_is_played_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is kept beside the compiled kernels, for these actions in this schedule."""
+    actions, cartridge = tmp_path / "actions.txt", load_cartridge("homeward")
+    schedules = Schedule(24, 8), Schedule(24, 12)
+    actions.write_text("NOOP:3 START")
+    monkeypatch.setattr(starts, "KEPT", str(tmp_path))  # no other test's
+    first, other = (played_start(cartridge, "strict", actions, schedule) for schedule in schedules)
+    assert first != other and same(Snapshot.from_file(first), play_to_start("homeward", actions, schedule=schedules[0]))
+    monkeypatch.delattr(starts, "play_to_start")
+    assert played_start(cartridge, "strict", actions, schedules[0]) == first
+    actions.write_text("NOOP:4 START")
+    with pytest.raises(NameError):
+        played_start(cartridge, "strict", actions, schedules[0])
+    first.unlink()
+    other.unlink()
 
 
 @pytest.mark.parametrize("real_time", [False, True])
