@@ -45,4 +45,4 @@ def residual_layers(layout: ObservationLayout) -> nn.Sequential:
     onto_tiles = layer_init(nn.Conv2d(channels, CHANNELS, 3, padding=1))
     onto_cells = layer_init(nn.Conv2d(CHANNELS, CHANNELS, 3, stride=2, padding=1))
     blocks = [Residual() for _ in range(BLOCKS)]
-    return nn.Sequential(first, onto_tiles, nn.ReLU(), onto_cells, *blocks, nn.ReLU(), nn.Flatten())
+    return nn.Sequential(first, onto_tiles, nn.ReLU(), onto_cells, *blocks, nn.Flatten(), nn.ReLU())
