@@ -17,7 +17,7 @@ from tests.support.step_ends import pack
 ROM = picture_rom(9, 0)  # shows all shades
 STEPS = 6
 SHORT: dict[str, Any] = {"frames_per_step": 4, "release_after_frames": 2, "max_steps": 4}
-# By form, what it makes of all pixels (..., 144, 160) uint8; those in color are compared with PyBoy (test_model_option.py).
+# By form, what it makes of all pixels (..., 144, 160) uint8; those in color are compared with PyBoy elsewhere.
 FORMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "shades": lambda pixels: pixels,
     "packed": pack,

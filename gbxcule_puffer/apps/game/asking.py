@@ -34,9 +34,10 @@ def question(text: str, default: str, read: Callable[[str], Answer]) -> Answer:
 
 
 def again(work: Callable[[], Answer]) -> Answer:
-    """What `work` asks for. On a terminal it asks again after a wrong answer, since the scan before it took minutes.
+    """The result of `work`, which asks questions. On a terminal it asks again after a wrong answer, because the scan
+    before it took minutes.
 
-    Raises: ConfigError for a wrong answer that no terminal gave, or where the answers end.
+    Raises: ConfigError for a wrong answer that no terminal gave, or if the answers end.
     """
     while True:
         try:

@@ -1,4 +1,4 @@
-"""When the LCD next makes a change that a batch of instructions, or HALT, has to end at."""
+"""The next change of the LCD at which a batch of instructions, or HALT, has to end."""
 
 import warp as wp
 
