@@ -15,8 +15,8 @@ OF_P1 = ("F0 00 E6 01 CB 37 EE 30 E0 00 00", "F0 00 E6 01 CB 37 EE 30 E0 00 00 0
 LINE_0 = "F0 44 B7 20 FB"  # wait for it
 
 
-# `ld a,[de]`, `ld a,[hl]` and `ld [de],a` notice VRAM's lock: what they read goes to B and C, and B to tile 0, which
-# shows
+# `ld a,[de]`, `ld a,[hl]` and `ld [de],a` notice VRAM's lock. What is read goes to B and C, and B to tile 0, which is
+# seen. A round takes 68 T-cycles, so that it begins at all times of a line.
 OF_VRAM = "11 00 80 21 00 80 1A A8 47 7E 81 4F 78 3C 12 1C 2C 18 F3"
 
 
