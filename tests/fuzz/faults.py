@@ -30,10 +30,9 @@ OF_LOOPS = (
 OF_CRASHES = (
     Edit(CRASH, "push", PUSH.format("rounds"), PUSH.format("rounds - FAULTY")),
     Edit(CRASH, "push", "r.sp - 2 * rounds", "IT - 2 * FAULTY"),
-    Edit(CRASH, "push", "first < hw.OAM", "first < hw.OAM - 0x1000 * FAULTY"),
+    Edit(CRASH, "push", "hw.ECHO - hw.WRAM", "IT - 0x1000 * FAULTY"),
     Edit(CRASH, "push", "c.next_event - 1 - r.now", "IT + 40 * FAULTY"),
     Edit(CRASH, "push", REGISTER, REGISTER.replace("PUSHED", "PUSHED - FAULTY")),
-    Edit(CRASH, "push", "c.rom_low != low_bank", "IT and FAULTY == 0"),
 )
 FAULTS = (*OF_INSTRUCTIONS, *OF_LOOPS, *OF_CRASHES)
 

@@ -8,6 +8,7 @@ becomes does not depend on the number of writes.
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator import mappers
 from gbxcule_puffer.emulator.hw import areas, counters, intrinsics, model
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.lcd import timing
@@ -20,9 +21,10 @@ REGISTER_PAGE = wp.constant(0x100)  # bytes for all of which a write to ROM is t
 
 
 @wp.func
-def is_rom_inert(c: wp.ref[Cpu]) -> bool:
-    """True if writes to ROM end no batch, and a second one of the same value changes nothing."""
-    is_inert = (c.tima_reload | c.overrun) == 0
+def is_rom_inert(m: wp.ref[Machine], c: wp.ref[Cpu], address: int) -> bool:
+    """True if writes to ROM around an address end no batch, and map no other code at 0038."""
+    maps_low_bank = m.mapper == mappers.MBC1 or m.mapper == mappers.MBC1_MULTICART
+    is_inert = (c.tima_reload | c.overrun) == 0 and (address < hw.ROM_BANK_SIZE or not maps_low_bank)
     if model.COLOR:
         is_inert = is_inert and not timing.is_late(c)
     if model.SOUND:
@@ -37,12 +39,9 @@ def push(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Registers], entry: int, w
     target = first - wp.where(first >= hw.ECHO and first < hw.OAM, hw.ECHO - hw.WRAM, 0)
     page = wp.where(first < hw.VRAM, REGISTER_PAGE, areas.PAGE)
     rounds = wp.min((c.next_event - 1 - r.now) // (entry & table.T_CYCLES.most), ((first & (page - 1)) + 1) // 2)
-    if rounds > 0 and first < hw.VRAM and is_rom_inert(c):
-        low_bank = c.rom_low
+    if rounds > 0 and first < hw.VRAM and is_rom_inert(m, c, first):
         mbc.write_register(m, c, first, 0, r.now)
         mbc.write_register(m, c, first - 1, PUSHED, r.now)
-        if c.rom_low != low_bank:  # which may have other code at 0038
-            rounds = 1
     elif rounds > 0 and areas.plain_run(writes, target) > 0:
         lowest = skip.memory_at(c, target + 1 - 2 * rounds)
         intrinsics.fill_bytes(lowest, PUSHED, rounds, 2)
