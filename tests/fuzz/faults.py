@@ -30,7 +30,6 @@ OF_LOOPS = (
 OF_CRASHES = (
     Edit(CRASH, "push", PUSH.format("rounds"), PUSH.format("rounds - FAULTY")),
     Edit(CRASH, "push", "r.sp - 2 * rounds", "IT - 2 * FAULTY"),
-    Edit(CRASH, "push", "hw.ECHO - hw.WRAM", "IT - 0x1000 * FAULTY"),
     Edit(CRASH, "push", "c.next_event - 1 - r.now", "IT + 40 * FAULTY"),
     Edit(CRASH, "push", REGISTER, REGISTER.replace("PUSHED", "PUSHED - FAULTY")),
 )

@@ -45,6 +45,7 @@ def test_a_crash_leaves_what_it_leaves_on_pyboy(name: str, sp: int, model: str) 
         assert skipped(rom, "interpreter") > 10_000
 
 
+@pytest.mark.long
 def test_planted_faults_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte, the stack, a register of a mapper or the time is wrong."""
     step = faulty_step()
