@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.training.gateward_folder import main as make_folder
+from benchmarks.training.gateward_folder import strong
 from benchmarks.training.long_game import main
 from benchmarks.workload import ROOT
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.games import load_game
 
 COUNT = 200  # records
 
@@ -56,3 +60,15 @@ def test_a_folder_without_a_run_is_one_line(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr().err == (
         f"benchmarks.training.long_game: {tmp_path} has no records of a training: give a run's folder\n"
     )
+
+
+def test_a_copy_of_gateward_pays_for_strength(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, own = tmp_path / "strong", load_game("gateward").terms
+    assert make_folder([str(folder)]) == 0
+    made = load_game(folder).terms
+    assert [name for name in made.milestones if name in own.milestones] == list(own.milestones), "in their order"
+    names = list(made.milestones)
+    assert names[names.index("last_hazel") + 1] == "gate3" and names[-1] == "best_40"
+    assert make_folder([str(folder)]) == 2 and "File exists" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="this copy is of another one"):
+        strong((folder / "game.toml").read_text(), (ROOT / "roms/gateward/tables/trainers.txt").read_text())
