@@ -15,6 +15,7 @@ from gbxcule_puffer.files import new_file
 from gbxcule_puffer.games import load_game
 
 FULL = "all"  # the variant from which the others differ in one thing, whose seeds are drawn in black
+FIRST = 0.2  # million steps, where the picture begins
 
 
 def reached(row: dict[str, Any], steps: float) -> int:
@@ -48,11 +49,14 @@ def draw(rows: Sequence[dict[str, Any]], out: Path) -> None:
     known = set[str]()
     for row in rows:
         found = sorted(step / 1e6 for _, step, _ in row["milestones"])
-        x, y = [0.0, *found, row["steps"] / 1e6], [*range(len(found) + 1), len(found)]
+        x, y = [FIRST, *found, row["steps"] / 1e6], [*range(len(found) + 1), len(found)]
         name = row["variant"]
         style = {"color": "black", "lw": 2} if name == FULL else {"color": f"C{others.index(name)}", "lw": 1.3}
         axes.step(x, y, where="post", label=None if name in known else name, **style)  # pyright: ignore
         known.add(name)
+    axes.set_xscale("log")
+    axes.set_xlim(left=FIRST)
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("env steps, millions")
     axes.set_ylabel("milestones")
     axes.spines[["top", "right"]].set_visible(False)
