@@ -363,6 +363,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.usefixtures("new_is_tried_briefly")
 def test_wrong_answers_are_asked_for_again_on_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
