@@ -18,8 +18,6 @@ MIX = wp.constant(wp.int64(0x4F51AFD7ED558CCD))
 HALF = wp.constant(wp.int64(33))
 SHIFT = wp.constant(wp.int64(randomness.SHIFT))
 SAMPLES = wp.constant(wp.int64(randomness.RANGE - 1))
-START = wp.constant(randomness.START)
-STICKY = wp.constant(randomness.STICKY)
 
 # No fused multiply-add: it would round differently on a GPU.
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
@@ -76,7 +74,7 @@ def choose_start(b: Batch, seed: wp.int64, env: int):
     count = b.cumulative.shape[0]
     slot = int(0)
     if count > 1:
-        value = (sample(b, seed, START, env, b.episode[env]) * b.cumulative[count - 1]) >> SHIFT
+        value = (sample(b, seed, randomness.START, env, b.episode[env]) * b.cumulative[count - 1]) >> SHIFT
         high = int(count)
         while slot < high:
             middle = (slot + high) // 2
@@ -117,7 +115,7 @@ def kernel_press(b: Batch, seed: wp.int64):
             action = 0
     taken = wp.int64(wp.clamp(action, 0, largest))
     if b.sticky > 0:
-        if b.age[env] != 0 and sample(b, seed, STICKY, env, b.clock[env]) < wp.int64(b.sticky):
+        if b.age[env] != 0 and sample(b, seed, randomness.STICKY, env, b.clock[env]) < wp.int64(b.sticky):
             taken = b.last_action[env]
         b.last_action[env] = taken
     b.action[env] = taken

@@ -13,8 +13,6 @@ from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu import operations
 from gbxcule_puffer.emulator.hw import model
 
-FLAG_H, FLAG_N = wp.constant(ds.MASK_H), wp.constant(ds.MASK_N)  # of Fast.flags (descriptors.py)
-FLAG_C, FLAG_NZ = wp.constant(ds.MASK_C), wp.constant(ds.MASK_NZ)
 FLAG_ONE = wp.constant(1 << 24)
 ADD_TO_TOP = wp.constant(1 << (30 - ds.ADD.shift))
 LEAD_TO_TOP = wp.constant(1 << (29 - ds.LEAD.shift))
@@ -29,7 +27,7 @@ class Fast:
 
     lo: wp.int32
     hi: wp.int32
-    flags: wp.int32
+    flags: wp.int32  # as the MASK bits of descriptors.py
     sp: wp.int32
     pc: wp.int32
     now: wp.int32
@@ -125,7 +123,7 @@ def special(plain: int, d3: int) -> int:
 def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], fixed: wp.ref[Fixed], rom: wp.uint64, areas: wp.uint64):
     """Operands of the instruction, its address, and what it reads."""
     add = operations.multiply(r.d3, ADD_TO_TOP) >> 30
-    fails = ((r.flags ^ operations.multiply(r.d0, 256)) & r.d0) & (FLAG_C | FLAG_NZ)
+    fails = ((r.flags ^ operations.multiply(r.d0, 256)) & r.d0) & (ds.MASK_C | ds.MASK_NZ)
     d3 = wp.where(fails != 0, r.d3 & ALWAYS, r.d3)
     i.begin = r.now + operations.multiply(operations.shift_right(operations.multiply(r.d2, LEAD_TO_TOP), 29), 4)
     i.next_pc = r.pc + ((r.d2 >> ds.LENGTH.shift) & ds.LENGTH.most)
@@ -176,15 +174,15 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], fixed: wp.ref[Fixed], table: wp.u
     result = wp.where((d3 & ds.AND) != 0, x & y, result)
     result = wp.where((d3 & ds.XOR) != 0, x ^ y, result)
     result = wp.where((d3 & ds.OR) != 0, x | y, result)
-    carries = operations.shift_left(x ^ y ^ result, d3) & (FLAG_C | ds.MASK_H)
+    carries = operations.shift_left(x ^ y ^ result, d3) & (ds.MASK_C | ds.MASK_H)
     rotated = operations.rotate_right(operations.permute(y, r.flags, fixed.d0), d3)
-    carries = wp.where((d3 & ds.SHIFT) != 0, rotated & FLAG_C, carries)
+    carries = wp.where((d3 & ds.SHIFT) != 0, rotated & ds.MASK_C, carries)
     result = wp.where((d3 & ds.SHIFT) != 0, rotated, result)
-    nonzero = wp.where((result & 0xFF) != 0, FLAG_NZ | FLAG_ONE, FLAG_ONE)
+    nonzero = wp.where((result & 0xFF) != 0, ds.MASK_NZ | FLAG_ONE, FLAG_ONE)
     changed = carries | nonzero | (i.d2 & (ds.SET_H | ds.SET_N | ds.SET_NZ))
     r.flags = (d3 & changed) | (~d3 & r.flags)
     # The next PC; the last of a group may be JR or JP, by the flags of now
-    jumps = ((r.flags ^ operations.multiply(i.d2, 4)) & operations.multiply(i.d2, 2)) & (FLAG_C | FLAG_NZ)
+    jumps = ((r.flags ^ operations.multiply(i.d2, 4)) & operations.multiply(i.d2, 2)) & (ds.MASK_C | ds.MASK_NZ)
     pc = wp.where((d3 & ds.JUMP) != 0, y, i.next_pc)
     index = wp.where(jumps != 0, r.index + (fixed.near - r.pc), table_index(r, pc))
     pc = wp.where(jumps != 0, fixed.near, pc)

@@ -11,7 +11,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import arithmetic
 from gbxcule_puffer.emulator.gpu import color, datapath, lane_state, loops, operations, spots
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu.datapath import FLAG_C, FLAG_H, FLAG_N, Fast, Fixed, Lane, Turn
+from gbxcule_puffer.emulator.gpu.datapath import Fast, Fixed, Lane, Turn
 from gbxcule_puffer.emulator.hw import areas, bus, counters, interrupts, intrinsics, model
 from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu, timing
 from gbxcule_puffer.emulator.hw.sound import words
@@ -69,7 +69,7 @@ def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]
             c.next_event = r.now
             r.wake = r.now
     elif kind == ds.KIND_CCF:
-        r.flags = (r.flags & ~(FLAG_H | FLAG_N)) ^ FLAG_C
+        r.flags = (r.flags & ~(ds.MASK_H | ds.MASK_N)) ^ ds.MASK_C
         i.d3 = i.d3 & ~ds.MASK_ALL
     else:  # DAA
         c.a = (r.hi >> 16) & 0xFF
