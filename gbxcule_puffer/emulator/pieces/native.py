@@ -170,16 +170,19 @@ class NativeCode:
         return False
 
     def take(self, pieces: Pieces | None, counts: torch.Tensor | None = None) -> None:
-        """Load the pieces, and mark where they begin. An object that is gone from the cache is looked for anew.
+        """Load the pieces, in place of others, and mark where they begin. An object that is gone from the cache is
+        looked for anew.
 
         counts: of each piece, how often the interpreter called it, and the instructions that were executed until it
         came back, without those that were skipped; shape (pieces, 2), int64; for one thread.
         """
         if pieces is None:
             return
-        assert self.pieces is None, "marks of other pieces stand in the code"
         with contextlib.suppress(StateError):
             address = 0 if pieces.compiled is None else load_address(pieces.compiled)
+            for begin, word in self._before.items():
+                self._words[begin] = word
+            self._before.clear()
             self._is_over, self.pieces = True, pieces
             counted = 0 if counts is None else counts.data_ptr()
             self._numbers = torch.tensor([address, counted, *pieces.bounds], dtype=torch.int64)

@@ -210,8 +210,20 @@ def test_a_game_without_pieces_has_the_interpreter() -> None:
     for each in (emulator, plain):
         each.step(torch.zeros(2, dtype=torch.uint8))
     assert (emulator.state_hash() == plain.state_hash()).all()
-    with pytest.raises(AssertionError, match="other pieces"):
-        emulator.native.take(pieces)
+
+
+def test_kept_pieces_do_not_stop_a_search(roms: PiecesOfRoms) -> None:
+    """Another process may keep pieces, or their object may be in the cache again, while a search checks its own."""
+    cartridge, pieces = roms.cartridges[0], roms.pieces(0)
+    assert pieces is not None and pieces.entries
+    emulator = Emulator(cartridge, 2)
+    marked = Emulator(cartridge, 2, native=True)._code.clone()
+    native.keep(cartridge, pieces)
+    again = Emulator(cartridge, 2, native=True)
+    assert again.native is not None and again.native.pieces is not None and not torch.equal(again._code, marked)
+    assert checked(cartridge, emulator.save(), pieces).compiled == pieces.compiled
+    again.native.take(native.Pieces([], [], [], None))
+    assert torch.equal(again._code, marked), "no mark of other pieces stays"
 
 
 def test_a_variable_turns_native_code_off(monkeypatch: pytest.MonkeyPatch) -> None:
