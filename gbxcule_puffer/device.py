@@ -18,6 +18,8 @@ from gbxcule_puffer import kernel_objects
 from gbxcule_puffer.errors import ConfigError, DeviceError, StorageError, is_out_of_memory
 from gbxcule_puffer.provenance import usable_cores
 
+CACHE_VARIABLE = "WARP_CACHE_PATH"
+
 
 @cache
 def start_warp() -> None:
@@ -27,6 +29,8 @@ def start_warp() -> None:
     Raises: StorageError if the folder of the kernel cache cannot be created.
     """
     wp.config.log_level = wp.LOG_WARNING
+    if not os.environ.get(CACHE_VARIABLE):
+        os.environ.pop(CACHE_VARIABLE, None)  # Warp would take an empty one for the current folder
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(null, 2)

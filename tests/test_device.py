@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from gbxcule_puffer import device
 from gbxcule_puffer.device import UNLIMITED, OneUser, free_in_groups, room_for
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.errors import ActionError, ConfigError, DeviceError
+from gbxcule_puffer.layout import child_environment
 
 ROM = Path(__file__).parents[1] / "roms" / "homeward.gb"
 GIB = 2**30
@@ -101,3 +104,12 @@ def test_an_emulator_refuses_what_it_cannot_do() -> None:
     emulator.close()
     with pytest.raises(ConfigError, match="this Emulator is closed"):
         emulator.step(torch.zeros(2, dtype=torch.uint8))
+
+
+def test_an_empty_variable_is_no_cache_folder(tmp_path: Path) -> None:
+    """Warp would keep compiled kernels in the folder in which the command was started."""
+    code = "from gbxcule_puffer.emulator.build.cache import directory; print(directory())"
+    environment = child_environment() | {"WARP_CACHE_PATH": ""}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and Path(done.stdout.strip()).is_absolute(), done.stderr
+    assert tmp_path not in Path(done.stdout.strip()).parents and not list(tmp_path.iterdir())
