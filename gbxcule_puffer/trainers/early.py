@@ -5,12 +5,23 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Thread
 
 DRIVER = "libcuda.so.1"
 FIRST_TO_LOAD = "lib/libtorch.so"  # in torch's folder; it takes those that are large with it
+
+
+def named(words: Sequence[str], default: str) -> str:
+    """The device in a command line, before it is checked; cpu where it asks for help, and where PyBoy plays."""
+    if {"-h", "--help"} & set(words) or any("pyboy" in word for word in words):
+        return "cpu"
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        flag, is_whole, value = word.partition("=")
+        if flag == "--device":
+            default = value if is_whole else following
+    return default
 
 
 def begin(device: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from gbxcule_puffer.layout import child_environment, trainer_scripts
+from gbxcule_puffer.trainers import early
 from gbxcule_puffer.trainers.blocks import Adam, RAdam
 from gbxcule_puffer.trainers.kernels import ahead, convolutions
 
@@ -41,6 +42,13 @@ print("torch" in sys.modules, "warp" in sys.modules, "libtorch_cpu" in open("/pr
 import torch
 print(int(torch.ones(3).sum()))
 """
+
+
+def test_the_device_of_a_command_line() -> None:
+    assert early.named(["--seed", "3"], "auto") == "auto" and early.named(["--device"], "auto") == ""
+    assert early.named(["--device", "cuda:1", "--seed=3"], "cpu") == early.named(["--device=cuda:1"], "cpu") == "cuda:1"
+    assert early.named(["--device=cuda", "--help"], "auto") == "cpu", "which appears at once"
+    assert early.named(["--env", "pyboy_puffer_vec"], "auto") == "cpu", "which forks"
 
 
 @pytest.mark.parametrize("device", ["cpu", "auto", "cuda:99"])

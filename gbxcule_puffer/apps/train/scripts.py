@@ -26,9 +26,14 @@ def run_script(path: Path, prog: str, words: Sequence[str]) -> int:
     # Before torch, which warns about a package that PufferLib has installed.
     warnings.filterwarnings("ignore", "The pynvml package is deprecated", FutureWarning)
     module = flags_module(path)
-    given = parse(getattr(module, FLAGS), prog, module.__doc__, words)
+    flags = getattr(module, FLAGS)
+    device = early.named(words, getattr(flags, "device", "cpu"))
     with without_collections():
-        early.begin("cpu" if str(given.env).startswith("pyboy") else given.device)
+        if device != "cpu":  # with a GPU, the defaults of other flags take torch
+            early.begin(device)
+        parse(flags, prog, module.__doc__, words)
+        if device == "cpu":
+            early.begin(device)
         from gbxcule_puffer.trainers.trained import load_script
 
         script = load_script(path)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
@@ -11,6 +13,9 @@ import torch
 from gbxcule_puffer.trainers.kernels import convolutions
 
 CHANNELS = 16, 32  # outputs of the two convolutions of all networks
+# Seconds until a thread gives Python's lock to one that waits: each operation of NumPy lets it go, and with the usual
+# 5 ms the run's own start would wait for it most of the time.
+SWITCH = 1e-4
 _begun: list[Future[None]] = []
 
 
@@ -41,10 +46,21 @@ def _warn(reason: str) -> None:
     print(f"warning: Triton cannot compile ({reason}): the convolutions are cuDNN's, and slower", file=sys.stderr)
 
 
+@contextlib.contextmanager
+def _switching_often() -> Iterator[None]:
+    """For work beside the run's own start."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
 def _use_all(device: torch.device, picture_shape: tuple[int, int, int]) -> None:
     """Runs each kernel once; then it is there for any number of pictures."""
     first, second = CHANNELS
-    with torch.cuda.device(device):
+    with _switching_often(), torch.cuda.device(device):
         zeros = partial(torch.zeros, device=device)
         pixels, weight = zeros((1, *picture_shape), dtype=torch.uint8), zeros(second, first, 4, 4)
         features = convolutions.on_pixels(pixels, zeros(first, 16 * picture_shape[0], 2, 2), zeros(first))
