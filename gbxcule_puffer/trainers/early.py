@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ def named(words: Sequence[str], default: str) -> str:
     """The device in a command line, before it is checked; cpu where it asks for help, and where PyBoy plays."""
     if {"-h", "--help"} & set(words) or any("pyboy" in word for word in words):
         return "cpu"
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in itertools.zip_longest(words, words[1:], fillvalue=""):
         flag, is_whole, value = word.partition("=")
         if flag == "--device":
             default = value if is_whole else following

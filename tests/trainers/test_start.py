@@ -45,7 +45,10 @@ print(int(torch.ones(3).sum()))
 
 
 def test_the_device_of_a_command_line() -> None:
-    assert early.named(["--seed", "3"], "auto") == "auto" and early.named(["--device"], "auto") == ""
+    assert (
+        early.named([], "auto") == early.named(["--seed", "3"], "auto") == "auto"
+        and early.named(["--device"], "auto") == ""
+    )
     assert early.named(["--device", "cuda:1", "--seed=3"], "cpu") == early.named(["--device=cuda:1"], "cpu") == "cuda:1"
     assert early.named(["--device=cuda", "--help"], "auto") == "cpu", "which appears at once"
     assert early.named(["--env", "pyboy_puffer_vec"], "auto") == "cpu", "which forks"
