@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from gbxcule_puffer.layout import child_environment, trainer_scripts
-from gbxcule_puffer.trainers import early
 from gbxcule_puffer.trainers.blocks import Adam, RAdam
 from gbxcule_puffer.trainers.kernels import ahead, convolutions
 
@@ -29,38 +28,6 @@ finally:
     found = {name.split(".")[0] for name in sys.modules} & {"sympy", "matplotlib", "triton", "libcst"}
     print("imported", *sorted(found), *[name for name in sys.modules if name in ("torch._dynamo", "torch._inductor")])
 """
-
-
-EARLY = """
-import sys, threading
-from gbxcule_puffer.trainers import early
-early.begin(sys.argv[1])
-for thread in threading.enumerate():
-    if thread is not threading.main_thread():
-        thread.join()
-print("torch" in sys.modules, "warp" in sys.modules, "libtorch_cpu" in open("/proc/self/maps").read())
-import torch
-print(int(torch.ones(3).sum()))
-"""
-
-
-def test_the_device_of_a_command_line() -> None:
-    assert (
-        early.named([], "auto") == early.named(["--seed", "3"], "auto") == "auto"
-        and early.named(["--device"], "auto") == ""
-    )
-    assert early.named(["--device", "cuda:1", "--seed=3"], "cpu") == early.named(["--device=cuda:1"], "cpu") == "cuda:1"
-    assert early.named(["--device=cuda", "--help"], "auto") == "cpu", "which appears at once"
-    assert early.named(["--env", "pyboy_puffer_vec"], "auto") == "cpu", "which forks"
-
-
-@pytest.mark.parametrize("device", ["cpu", "auto", "cuda:99"])
-def test_the_libraries_are_there_before_torch_is_imported(device: str) -> None:
-    """Also where there is no GPU, or not this one; then nothing is said: torch says it later, in our words."""
-    command = [sys.executable, "-c", EARLY, device]
-    found = subprocess.run(command, env=child_environment(), capture_output=True, text=True)
-    assert (found.returncode, found.stderr) == (0, "")
-    assert found.stdout.split() == ["False", "True", "True", "3"]
 
 
 def test_a_run_imports_no_compiler_and_ends_at_once(tmp_path: Path) -> None:

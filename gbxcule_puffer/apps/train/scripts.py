@@ -11,8 +11,6 @@ from types import ModuleType
 
 from gbxcule_puffer.commandline import parse
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.lazily import without_collections
-from gbxcule_puffer.trainers import early
 
 FLAGS = "Args"  # the class of a script's flags
 SWEEP = "SWEEP"  # ranges of its flags for a search, by name
@@ -26,18 +24,10 @@ def run_script(path: Path, prog: str, words: Sequence[str]) -> int:
     # Before torch, which warns about a package that PufferLib has installed.
     warnings.filterwarnings("ignore", "The pynvml package is deprecated", FutureWarning)
     module = flags_module(path)
-    flags = getattr(module, FLAGS)
-    device = early.named(words, getattr(flags, "device", "cpu"))
-    with without_collections():
-        if device != "cpu":  # with a GPU, the defaults of other flags take torch
-            early.begin(device)
-        parse(flags, prog, module.__doc__, words)
-        if device == "cpu":
-            early.begin(device)
-        from gbxcule_puffer.trainers.trained import load_script
+    parse(getattr(module, FLAGS), prog, module.__doc__, words)
+    from gbxcule_puffer.trainers.trained import load_script
 
-        script = load_script(path)
-    return script.main(list(words))
+    return load_script(path).main(list(words))
 
 
 def flags_module(path: Path) -> ModuleType:
