@@ -32,6 +32,8 @@ from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import usable_cores
 
 MODELS = ("dmg", "cgb")
+ONE = ("device_name", "git_sha", "num_envs", "frames_per_step")  # of all records that become one
+LENGTHS = ("warmup_steps", "measured_steps", "repeats")  # stand with each game where they differ
 
 
 def measure(workload: Workload, num_envs: int, device: str) -> dict[str, Any]:
@@ -66,18 +68,20 @@ def take(roms: Sequence[Path], folder: Path) -> Iterator[tuple[Path, str, Path]]
 def merge(folder: Path) -> dict[str, Any]:
     """One record of all that the folder has.
 
-    Raises: SystemExit if it has none, or if they are of different devices, commits or lengths.
+    Raises: SystemExit if it has none, or if they are of different devices, commits or numbers of Game Boys.
     """
     games = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-    common = ("device_name", "git_sha", "num_envs", "warmup_steps", "measured_steps", "repeats", "frames_per_step")
-    settings = {tuple(game.pop(key) for key in common) for game in games}
+    settings = {tuple(game[key] for key in ONE) for game in games}
     if len(settings) != 1:
         raise SystemExit(f"{folder} has records of {len(settings)} settings: give a folder of one measurement")
+    common = [*ONE, *(key for key in LENGTHS if len({game[key] for game in games}) == 1)]
+    shared = {key: games[0][key] for key in common}
     record: dict[str, Any] = {
         "what": "env steps/s without and with sound=True, in turns on the same GPU, random actions: "
         "python -m benchmarks.sound_cost",
-        **dict(zip(common, settings.pop(), strict=True)),
+        **shared,
     }
+    games = [{key: value for key, value in game.items() if key not in shared} for game in games]
     for model in MODELS:
         kept = {game["game"]: game["sound"] / game["muted"] for game in games if game["model"] == model}
         if kept:
