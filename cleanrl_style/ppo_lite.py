@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from gbxcule_puffer.trainers import ObservationLayout, Run, SpeedFlags, Stopwatch, World, flag, in_all, load_weights
 from gbxcule_puffer.trainers.blocks import (
@@ -27,7 +27,7 @@ from gbxcule_puffer.trainers.blocks import (
     rows,
     signed,
 )
-from gbxcule_puffer.trainers.kernels import FastConvolutions
+from gbxcule_puffer.trainers.kernels import ClippedAdam, FastConvolutions, FusedGradients
 from gbxcule_puffer.trainers.launch import launch
 from gbxcule_puffer.trainers.protocol import ActorCritic, EnvLike, PlayedEnv, Policy
 
@@ -43,6 +43,7 @@ MOST_FACTOR = 1.5  # by which an update changes the learning rate
 
 @dataclass
 class Args(SpeedFlags):
+    fused: ClassVar[bool] = True
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
     num_steps: int = flag(
         32,
@@ -357,8 +358,10 @@ def train(args: Args, run: Run) -> None:
         model.convolutions = FastConvolutions(model.convolutions)
     forward = run.compiled(model)
     act = run.recorded(partial(collect, forward, env, rollout, reuse=args.reuse_values), args.graph_steps)
-    gradients = run.replayed(partial(backward, forward, optimizer, rollout, args), args.cuda_graph)
-    step = run.replayed(partial(take_step, model, optimizer, args), args.cuda_graph)
+    gradients, step = partial(backward, forward, optimizer, rollout, args), partial(take_step, model, optimizer, args)
+    if FusedGradients.can_do(model) and not args.compile:
+        gradients, step = FusedGradients(model, rollout, args), ClippedAdam(optimizer, args.grad_clip)
+    gradients, step = run.replayed(gradients, args.cuda_graph), run.replayed(step, args.cuda_graph)
     prepare = partial(estimate, rollout, args, scale, model.value)
     prepare = run.replayed(prepare, args.cuda_graph and run.world.size == 1)  # several share the unit of the rewards
     if novelty is not None and args.cuda_graph:

@@ -73,7 +73,7 @@ def _start(
     if args.device == "cpu":
         _keep_freed_memory()
     elif isinstance(args, SpeedFlags) and args.bf16:
-        ahead.begin(torch.device(args.device), layout_of(args).picture_shape)
+        ahead.begin(torch.device(args.device), layout_of(args).picture_shape, args.fused)
     if world.rank == 0 and isinstance(args, GraphFlags) and args.left_out:
         print(args.left_out)
     torch.set_float32_matmul_precision("high")  # TF32 on a GPU

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from gbxcule_puffer.commandline import flag
 from gbxcule_puffer.errors import ConfigError
@@ -57,8 +57,10 @@ class GraphFlags(RunFlags):
 
 @dataclass
 class SpeedFlags(GraphFlags):
-    """The flags of a trainer whose network can also run in bfloat16."""
+    """The flags of a trainer whose network can also run in bfloat16. fused: its minibatches have kernels of their own
+    then (kernels/minibatch.py)."""
 
+    fused: ClassVar[bool] = False
     bf16: bool = flag(
         False,
         "run the network in bfloat16, except the layers of policy and value (default: with pictures, on a GPU from "

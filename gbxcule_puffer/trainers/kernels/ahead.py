@@ -1,32 +1,34 @@
-"""The convolutions' kernels compiled while a run opens its envs: at the first start on a machine they take seconds."""
+"""Kernels compiled while a run opens its envs: at the first start on a machine they take seconds."""
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
 import torch
+from torch import Tensor, nn
 
-from gbxcule_puffer.trainers.kernels import convolutions
+from gbxcule_puffer.trainers.blocks.optimizers import Adam
+from gbxcule_puffer.trainers.kernels import convolutions, heads, steps
 
 CHANNELS = 16, 32  # outputs of the two convolutions of all networks
-# Seconds until a thread gives Python's lock to one that waits: each operation of NumPy lets it go, and with the usual
-# 5 ms the run's own start would wait for it most of the time.
-SWITCH = 1e-4
+HIDDEN = 256  # of the hidden layer of ppo_lite.py
 _begun: list[Future[None]] = []
 
 
-def begin(device: torch.device, picture_shape: tuple[int, int, int]) -> None:
-    """Starts to compile the kernels for pictures (channels, rows, columns), in a thread of its own. `finish` waits for
-    them. Where Triton lacks what it needs, a line says so."""
+def begin(device: torch.device, picture_shape: tuple[int, int, int], ppo: bool = False) -> None:
+    """Starts to compile the kernels for pictures (channels, rows, columns), and those for PPO's minibatches, in threads
+    of their own. `finish` waits for them. Where Triton lacks what it needs, a line says so."""
     if not convolutions.HAS_TRITON:
         _warn("it needs a C compiler and Python's headers")
     elif convolutions.has_kernels(device, *picture_shape[1:]):
-        pool = ThreadPoolExecutor(1)
-        _begun.append(pool.submit(_use_all, device, picture_shape))
+        works = [partial(_use_pixels, picture_shape, ppo), partial(_use_features, picture_shape)]
+        works += [_use_heads, _use_steps] if ppo else []
+        pool = ThreadPoolExecutor(len(works))
+        _begun.extend(pool.submit(_on, device, work) for work in works)
         pool.shutdown(wait=False)
 
 
@@ -46,24 +48,43 @@ def _warn(reason: str) -> None:
     print(f"warning: Triton cannot compile ({reason}): the convolutions are cuDNN's, and slower", file=sys.stderr)
 
 
-@contextlib.contextmanager
-def _switching_often() -> Iterator[None]:
-    """For work beside the run's own start."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
+def _on(device: torch.device, work: Callable[[partial[Tensor]], None]) -> None:
+    """Does a work with zeros on a GPU: it runs each kernel once; then it is there for any number of pictures."""
+    with torch.cuda.device(device):
+        work(partial(torch.zeros, device=device))
 
 
-def _use_all(device: torch.device, picture_shape: tuple[int, int, int]) -> None:
-    """Runs each kernel once; then it is there for any number of pictures."""
+def _use_pixels(picture_shape: tuple[int, int, int], ppo: bool, zeros: partial[Tensor]) -> None:
+    first, _ = CHANNELS
+    pixels, weight, bias = (
+        zeros((1, *picture_shape), dtype=torch.uint8),
+        zeros(first, 16 * picture_shape[0], 2, 2),
+        zeros(first),
+    )
+    for index in (None, zeros(1, dtype=torch.int64)) if ppo else (None,):
+        output = convolutions.pixels_forward(pixels, weight, bias, index)
+        convolutions.column_sums(convolutions.pixels_backward(pixels, output, output, index))
+
+
+def _use_features(picture_shape: tuple[int, int, int], zeros: partial[Tensor]) -> None:
     first, second = CHANNELS
-    with _switching_often(), torch.cuda.device(device):
-        zeros = partial(torch.zeros, device=device)
-        pixels, weight = zeros((1, *picture_shape), dtype=torch.uint8), zeros(second, first, 4, 4)
-        features = convolutions.on_pixels(pixels, zeros(first, 16 * picture_shape[0], 2, 2), zeros(first))
-        outputs = convolutions.on_features(features, weight, zeros(second))
-        convolutions.on_features_backward(features, weight, outputs, outputs)
-        convolutions.on_pixels_backward(pixels, features, features)
+    _, rows, columns = picture_shape
+    features = zeros((1, rows // 4 - 1, columns // 4 - 1, first), dtype=torch.bfloat16)
+    output = convolutions.on_features(features, weight := zeros(second, first, 4, 4), zeros(second))
+    convolutions.features_backward(features, weight, output, output)
+
+
+def _use_heads(zeros: partial[Tensor]) -> None:
+    args = SimpleNamespace(norm_adv=True, clip_coef=0.2, value_clip=None, value_coef=0.5, entropy_coef=0.01)
+    names, index = ("logprobs", "values", "advantages", "returns"), zeros(2, dtype=torch.int64)
+    rollout = {name: zeros(2) for name in names} | {"actions": index}
+    layers = nn.Linear(HIDDEN, 8, device=index.device), nn.Linear(HIDDEN, 1, device=index.device)
+    _, partials = heads.heads(zeros((2, HIDDEN), dtype=torch.bfloat16), layers, rollout, index, zeros(2), args)
+    columns = partials.shape[1]
+    convolutions.column_sums(partials, zeros(columns), zeros(columns, dtype=torch.int32), zeros(columns))
+
+
+def _use_steps(zeros: partial[Tensor]) -> None:
+    weight = nn.Parameter(zeros(2))
+    weight.grad = zeros(2)
+    steps.ClippedAdam(Adam([weight], lr=0.0), 1.0)(zeros(2))

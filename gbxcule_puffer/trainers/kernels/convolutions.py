@@ -34,14 +34,21 @@ HAS_TRITON = _triton_can_compile()
 TENSOR_CORES_OF_BFLOAT16 = 8  # compute capability of the first GPUs with bfloat16 tensor cores
 MOST_ELEMENTS = 2**31 - 1  # limit of a tensor: the kernels count in 32 bits
 # (rows of a block, warps of a program) and, for sums, programs. Measured with 16,384 pictures on an H200.
-PIXELS_FORWARD, PIXELS_WEIGHTS = (128, 2), (64, 1, 4224)
-FEATURES_FORWARD, FEATURES_WEIGHTS, FEATURES_DATA = (64, 8), (32, 4, 1056), (128, 4)
+PIXELS_FORWARD, PIXELS_WEIGHTS, STAGES = (128, 2), (64, 1, 2112), 2
+FEATURES_FORWARD, FEATURES_WEIGHTS, FEATURES_DATA = (64, 8), (32, 4, 528), (128, 4)
+SUMS = 128, 16, 4  # rows and columns of a block of `column_sums`, warps
 
 
 @cache
 def _kernels() -> ModuleType:
     """The Triton kernels, imported at their first use."""
     return importlib.import_module("gbxcule_puffer.trainers.kernels.triton_kernels")
+
+
+@cache
+def learning_kernels() -> ModuleType:
+    """Those of losses and of optimizers."""
+    return importlib.import_module("gbxcule_puffer.trainers.kernels.triton_learning")
 
 
 def can_do(pixels: Tensor, channels: tuple[int, int]) -> bool:
@@ -77,55 +84,112 @@ def _pixel_sizes(pixels: Tensor, output: Tensor) -> tuple[int, ...]:
     return high, wide, pictures, rows, columns // 4, max(16, 1 << (16 * pictures - 1).bit_length()), channels
 
 
+def by_word(weight: Tensor) -> Tensor:
+    """A view of a weight (O, 16 * k, 2, 2) as the kernels for pixels have it: byte of a word; picture, 8 rows, word;
+    O."""
+    channels, inputs = weight.shape[:2]
+    return weight.reshape(channels, inputs // 16, 4, 4, 2, 2).permute(3, 1, 4, 2, 5, 0)
+
+
+def by_place(weight: Tensor) -> Tensor:
+    """A view of a weight (O, C, 4, 4) as the kernels for features have it: 4 rows, 4 columns, C, O."""
+    return weight.permute(2, 3, 1, 0)
+
+
+def _low(weight: Tensor) -> Tensor:
+    """A contiguous copy in bfloat16, by one kernel."""
+    return torch.empty(weight.shape, dtype=torch.bfloat16, device=weight.device).copy_(weight)
+
+
+def column_sums(
+    partials: Tensor, out: Tensor | None = None, target: Tensor | None = None, scales: Tensor | None = None
+) -> Tensor:
+    """The sums of partials (rows, columns) over the rows, always in the same order; times `scales` (columns,) at the
+    places `target` (columns,) of `out`, if these are given."""
+    count, columns = partials.shape
+    sums = torch.empty(columns, device=partials.device) if out is None else out
+    high, wide, warps = SUMS
+    grid = (-(-columns // wide),)
+    _kernels().column_sums[grid](partials, target, scales, sums, count, columns, high, wide, num_warps=warps)
+    return sums
+
+
+def pixels_forward(pixels: Tensor, weight: Tensor, bias: Tensor, index: Tensor | None = None) -> Tensor:
+    """`on_pixels` of pixels[index], (len(index), ...) int64, without a copy of them; by default of all pixels."""
+    n, channels = len(pixels if index is None else index), weight.shape[0]
+    _, _, rows, columns = pixels.shape
+    shape = (n, rows // 4 - 1, columns // 4 - 1, channels)
+    output = torch.empty(shape, dtype=torch.bfloat16, device=pixels.device)
+    positions, (block, warps) = output.numel() // channels, PIXELS_FORWARD
+    inputs = (pixels.view(torch.int32), index, _low(by_word(weight)), bias.float(), output, positions)
+    sizes = _pixel_sizes(pixels, output)
+    _kernels().pixels_forward[(-(-positions // block),)](*inputs, *sizes, block, num_warps=warps)
+    return output
+
+
+def pixels_backward(pixels: Tensor, output: Tensor, gradient: Tensor, index: Tensor | None = None) -> Tensor:
+    """Partial sums (rows, columns) of the gradients of weight and bias, from the gradient of the output of
+    `pixels_forward`: columns of `by_word` of the weight, then of the bias."""
+    pictures, channels = pixels.shape[1], output.shape[3]
+    positions = output.numel() // channels
+    programs, steps = _blocks(positions, PIXELS_WEIGHTS)
+    partials = torch.empty((programs, (64 * pictures + 1) * channels), device=pixels.device)
+    sizes, (block, warps, _) = _pixel_sizes(pixels, output), PIXELS_WEIGHTS
+    inputs = (pixels.view(torch.int32), index, output, gradient.contiguous(), partials, positions, steps)
+    _kernels().pixels_weights[(programs,)](*inputs, *sizes, block, num_warps=warps, num_stages=STAGES)
+    return partials
+
+
+def features_backward(features: Tensor, weight: Tensor, output: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+    """(gradient of features, bfloat16; partial sums of the gradients of weight and bias) from the gradient of the
+    output of `on_features`. The columns of the sums are those of `by_place` of the weight, then of the bias."""
+    n, high, wide, count = features.shape
+    channels = weight.shape[0]
+    positions = output.numel() // channels
+    sizes = (high, wide, *output.shape[2:], count, channels)
+    programs, steps = _blocks(positions, FEATURES_WEIGHTS)
+    partials = torch.empty((programs, (16 * count + 1) * channels), device=features.device)
+    before_relu = torch.empty_like(output)
+    block, warps, _ = FEATURES_WEIGHTS
+    inputs = (features, output, gradient.contiguous(), before_relu, partials, positions, steps)
+    _kernels().features_weights[(programs,)](*inputs, *sizes, block, num_warps=warps)
+    parities = _low(weight.reshape(channels, count, 2, 2, 2, 2).permute(3, 5, 2, 4, 0, 1))
+    of_features = torch.empty_like(features)
+    positions, (block, warps) = n * -(-high // 2) * -(-wide // 2), FEATURES_DATA
+    _kernels().features_data[(-(-positions // block), 4)](
+        before_relu, parities, of_features, positions, *sizes, block, num_warps=warps
+    )
+    return of_features, partials
+
+
 @torch.library.custom_op("gbxcule::on_pixels", mutates_args=(), device_types="cuda")
 def on_pixels(pixels: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """ReLU of the 8x8 convolution with stride 4 that `weight` (O, 16 * k, 2, 2) is for the 4x4 blocks of pixels (n, k,
     rows, columns), uint8 and contiguous: (n, rows / 4 - 1, columns / 4 - 1, O), bfloat16."""
-    n, pictures, rows, columns = pixels.shape
-    channels = weight.shape[0]
-    by_word = weight.reshape(channels, pictures, 4, 4, 2, 2).permute(3, 1, 4, 2, 5, 0)  # byte; picture, 8 rows, word; O
-    by_word = by_word.to(torch.bfloat16).contiguous()
-    shape = (n, rows // 4 - 1, columns // 4 - 1, channels)
-    output = torch.empty(shape, dtype=torch.bfloat16, device=pixels.device)
-    positions, (block, warps) = output.numel() // channels, PIXELS_FORWARD
-    sizes = _pixel_sizes(pixels, output)
-    words = pixels.view(torch.int32)
-    _kernels().pixels_forward[(-(-positions // block),)](
-        words, by_word, bias.float(), output, positions, *sizes, block, num_warps=warps
-    )
-    return output
+    return pixels_forward(pixels, weight, bias)
 
 
 @torch.library.custom_op("gbxcule::on_pixels_backward", mutates_args=(), device_types="cuda")
 def on_pixels_backward(pixels: Tensor, output: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
     """Gradients of weight and bias, float32, from the gradient of the output."""
     pictures, channels = pixels.shape[1], output.shape[3]
-    positions = output.numel() // channels
-    programs, steps = _blocks(positions, PIXELS_WEIGHTS)
-    weights = torch.empty((programs, 4, pictures, 2, 4, 2, channels), device=pixels.device)
-    biases = torch.empty((programs, channels), device=pixels.device)
-    sizes, (block, warps, _) = _pixel_sizes(pixels, output), PIXELS_WEIGHTS
-    words = pixels.view(torch.int32)
-    _kernels().pixels_weights[(programs,)](
-        words, output, gradient.contiguous(), weights, biases, positions, steps, *sizes, block, num_warps=warps
-    )
-    of_weight = weights.sum(0).permute(5, 1, 3, 0, 2, 4).reshape(channels, 16 * pictures, 2, 2)
-    return of_weight.contiguous(), biases.sum(0)
+    sums = column_sums(pixels_backward(pixels, output, gradient))
+    of_weight = sums[:-channels].view(4, pictures, 2, 4, 2, channels).permute(5, 1, 3, 0, 2, 4)
+    return of_weight.reshape(channels, 16 * pictures, 2, 2), sums[-channels:].clone()
 
 
 @torch.library.custom_op("gbxcule::on_features", mutates_args=(), device_types="cuda")
 def on_features(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """ReLU of the 4x4 convolution with stride 2 of features (n, h, w, C), bfloat16 and contiguous, with weight (O, C,
-    4, 4): (n, h // 2 - 1, w // 2 - 1, O), bfloat16."""
+    4, 4): (n, O, h // 2 - 1, w // 2 - 1), bfloat16, in the order of the layers after it."""
     n, high, wide, count = features.shape
     channels = weight.shape[0]
-    rows = weight.permute(2, 3, 1, 0).to(torch.bfloat16).contiguous()
-    shape = (n, high // 2 - 1, wide // 2 - 1, channels)
+    shape = (n, channels, high // 2 - 1, wide // 2 - 1)
     output = torch.empty(shape, dtype=torch.bfloat16, device=features.device)
     positions, (block, warps) = output.numel() // channels, FEATURES_FORWARD
-    sizes = (high, wide, *shape[1:3], count, channels)
+    sizes = (high, wide, *shape[2:], count, channels)
     _kernels().features_forward[(-(-positions // block),)](
-        features, rows, bias.float(), output, positions, *sizes, block, num_warps=warps
+        features, _low(by_place(weight)), bias.float(), output, positions, *sizes, block, num_warps=warps
     )
     return output
 
@@ -135,24 +199,11 @@ def on_features_backward(
     features: Tensor, weight: Tensor, output: Tensor, gradient: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of features, bfloat16, weight and bias, float32, from the gradient of the output."""
-    n, high, wide, count = features.shape
     channels = weight.shape[0]
-    positions = output.numel() // channels
-    sizes = (high, wide, *output.shape[1:3], count, channels)
-    programs, steps = _blocks(positions, FEATURES_WEIGHTS)
-    weights = torch.empty((programs, 4, 4, count, channels), device=features.device)
-    biases = torch.empty((programs, channels), device=features.device)
-    before_relu = torch.empty_like(output)
-    block, warps, _ = FEATURES_WEIGHTS
-    inputs = (features, output, gradient.contiguous(), before_relu, weights, biases, positions, steps)
-    _kernels().features_weights[(programs,)](*inputs, *sizes, block, num_warps=warps)
-    parities = weight.reshape(channels, count, 2, 2, 2, 2).permute(3, 5, 2, 4, 0, 1).to(torch.bfloat16).contiguous()
-    of_features = torch.empty_like(features)
-    positions, (block, warps) = n * -(-high // 2) * -(-wide // 2), FEATURES_DATA
-    _kernels().features_data[(-(-positions // block), 4)](
-        before_relu, parities, of_features, positions, *sizes, block, num_warps=warps
-    )
-    return of_features, weights.sum(0).permute(3, 2, 0, 1).contiguous(), biases.sum(0)
+    of_features, partials = features_backward(features, weight, output, gradient)
+    sums = column_sums(partials)
+    of_weight = sums[:-channels].view(4, 4, features.shape[3], channels).permute(3, 2, 0, 1)
+    return of_features, of_weight.contiguous(), sums[-channels:].clone()
 
 
 @on_pixels.register_fake
@@ -171,7 +222,7 @@ def _(pixels: Tensor, output: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]
 @on_features.register_fake
 def _(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     n, high, wide, _ = features.shape
-    return features.new_empty((n, high // 2 - 1, wide // 2 - 1, weight.shape[0]))
+    return features.new_empty((n, weight.shape[0], high // 2 - 1, wide // 2 - 1))
 
 
 @on_features_backward.register_fake

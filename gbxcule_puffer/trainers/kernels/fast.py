@@ -34,4 +34,4 @@ class FastConvolutions(nn.Sequential):
         first: Any = self[1]
         second: Any = self[3]
         found = convolutions.on_pixels(input.contiguous(), first.weight / self._most, first.bias)
-        return convolutions.on_features(found, second.weight, second.bias).permute(0, 3, 1, 2).flatten(1)
+        return convolutions.on_features(found, second.weight, second.bias).flatten(1)

@@ -17,6 +17,7 @@ ANY_SIZE = ["positions", "steps"]  # a kernel serves all numbers of pictures
 @triton.jit
 def _words(
     pixels,
+    index,
     position,
     positions,
     OH: tl.constexpr,
@@ -26,9 +27,13 @@ def _words(
     WORDS: tl.constexpr,
     COLS: tl.constexpr,
 ):
-    """The pixels at each position, 8 rows of 2 words, of COUNT pictures of ROWS rows of WORDS words; (BLOCK, COLS)."""
+    """The pixels at each position, 8 rows of 2 words, of COUNT pictures of ROWS rows of WORDS words; (BLOCK, COLS).
+    With an `index`, the positions are of the pictures that it names, in this order."""
     col = tl.arange(0, COLS)
-    corner = position // (OH * OW) * (COUNT * ROWS * WORDS) + position % (OH * OW) // OW * (4 * WORDS) + position % OW
+    picture = position // (OH * OW)
+    if index is not None:
+        picture = tl.load(index + picture, mask=position < positions, other=0).to(tl.int32)
+    corner = picture * (COUNT * ROWS * WORDS) + position % (OH * OW) // OW * (4 * WORDS) + position % OW
     word = col // 16 * (ROWS * WORDS) + col // 2 % 8 * WORDS + col % 2
     seen = (position < positions)[:, None] & (col < 16 * COUNT)[None, :]
     return tl.load(pixels + corner[:, None] + word[None, :], mask=seen, other=0)
@@ -43,6 +48,7 @@ def _byte(words, NUMBER: tl.constexpr):
 @triton.jit(do_not_specialize=ANY_SIZE)
 def pixels_forward(
     pixels,
+    index,
     weight,
     bias,
     output,
@@ -59,7 +65,7 @@ def pixels_forward(
     """output (positions, O) from pixels (n, COUNT, ROWS, WORDS) and weight (4, 16 * COUNT, O), one part for each pixel
     of a word."""
     position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    words = _words(pixels, position, positions, OH, OW, COUNT, ROWS, WORDS, COLS)
+    words = _words(pixels, index, position, positions, OH, OW, COUNT, ROWS, WORDS, COLS)
     col = tl.arange(0, COLS)[:, None]
     o = tl.arange(0, O)[None, :]
     total = tl.zeros((BLOCK, O), tl.float32) + tl.load(bias + o)
@@ -81,10 +87,10 @@ def _behind_relu(gradient, output, at, is_inside):
 @triton.jit(do_not_specialize=ANY_SIZE)
 def pixels_weights(
     pixels,
+    index,
     output,
     gradient,
-    of_weight,
-    of_bias,
+    partials,
     positions,
     steps,
     OH: tl.constexpr,
@@ -96,8 +102,8 @@ def pixels_weights(
     O: tl.constexpr,  # noqa: E741
     BLOCK: tl.constexpr,
 ):
-    """Gradients of the weight, (programs, 4, 16 * COUNT, O), and of the bias, (programs, O): each program's sum of
-    `steps` blocks."""
+    """partials (programs, 64 * COUNT * O + O): each program's sum over `steps` blocks for the gradients of the weight,
+    (4, 16 * COUNT, O), and of the bias, (O,)."""
     program = tl.program_id(0)
     o = tl.arange(0, O)
     sum0 = tl.zeros((COLS, O), tl.float32)
@@ -107,7 +113,7 @@ def pixels_weights(
     sum_of_bias = tl.zeros((O,), tl.float32)
     for step in range(steps):
         position = (program * steps + step) * BLOCK + tl.arange(0, BLOCK)
-        words = tl.trans(_words(pixels, position, positions, OH, OW, COUNT, ROWS, WORDS, COLS))
+        words = tl.trans(_words(pixels, index, position, positions, OH, OW, COUNT, ROWS, WORDS, COLS))
         found = _behind_relu(gradient, output, position[:, None] * O + o[None, :], (position < positions)[:, None])
         sum0 = tl.dot(_byte(words, 0), found, sum0)
         sum1 = tl.dot(_byte(words, 1), found, sum1)
@@ -115,12 +121,18 @@ def pixels_weights(
         sum3 = tl.dot(_byte(words, 3), found, sum3)
         sum_of_bias += tl.sum(found.to(tl.float32), 0)
     col = tl.arange(0, COLS)[:, None]
-    first = of_weight + (program * 64 * COUNT + col) * O + o[None, :]
+    first = partials + program * (64 * COUNT + 1) * O + col * O + o[None, :]
     tl.store(first, sum0, mask=col < 16 * COUNT)
     tl.store(first + 16 * COUNT * O, sum1, mask=col < 16 * COUNT)
     tl.store(first + 32 * COUNT * O, sum2, mask=col < 16 * COUNT)
     tl.store(first + 48 * COUNT * O, sum3, mask=col < 16 * COUNT)
-    tl.store(of_bias + program * O + o, sum_of_bias)
+    tl.store(partials + (program * (64 * COUNT + 1) + 64 * COUNT) * O + o, sum_of_bias)
+
+
+@triton.jit
+def _by_channel(position, o, SIZE: tl.constexpr, O: tl.constexpr):  # noqa: E741
+    """Where outputs (n, O, SIZE) of channel o at each position are; (O, BLOCK)."""
+    return (position // SIZE * (O * SIZE) + position % SIZE)[None, :] + (o * SIZE)[:, None]
 
 
 @triton.jit
@@ -149,15 +161,14 @@ def features_forward(
     O: tl.constexpr,  # noqa: E741
     BLOCK: tl.constexpr,
 ):
-    """output (positions, O) from features (n, H, W, C) and weight (16 * C, O)."""
+    """output (n, O, OH, OW) from features (n, H, W, C) and weight (16 * C, O)."""
     position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     col = tl.arange(0, 16 * C)[:, None]
-    o = tl.arange(0, O)[None, :]
+    o = tl.arange(0, O)
     seen = _window(features, position, positions, H, W, OH, OW, C)
-    total = tl.dot(seen, tl.load(weight + col * O + o)) + tl.load(bias + o)
-    tl.store(
-        output + position[:, None] * O + o, tl.maximum(total, 0).to(tl.bfloat16), mask=(position < positions)[:, None]
-    )
+    total = tl.dot(seen, tl.load(weight + col * O + o[None, :])) + tl.load(bias + o)[None, :]
+    found = tl.trans(tl.maximum(total, 0).to(tl.bfloat16))
+    tl.store(output + _by_channel(position, o, OH * OW, O), found, mask=(position < positions)[None, :])
 
 
 @triton.jit(do_not_specialize=ANY_SIZE)
@@ -166,8 +177,7 @@ def features_weights(
     output,
     gradient,
     before_relu,
-    of_weight,
-    of_bias,
+    partials,
     positions,
     steps,
     H: tl.constexpr,
@@ -178,8 +188,8 @@ def features_weights(
     O: tl.constexpr,  # noqa: E741
     BLOCK: tl.constexpr,
 ):
-    """Gradients of the weight, (programs, 16 * C, O), and of the bias, (programs, O), as in pixels_weights; and
-    before_relu (positions, O), the gradient before the ReLU."""
+    """partials (programs, 16 * C * O + O) for the gradients of the weight, (16 * C, O), and of the bias, as in
+    pixels_weights; and before_relu (positions, O), the gradient before the ReLU."""
     program = tl.program_id(0)
     o = tl.arange(0, O)
     total = tl.zeros((16 * C, O), tl.float32)
@@ -187,14 +197,15 @@ def features_weights(
     for step in range(steps):
         position = (program * steps + step) * BLOCK + tl.arange(0, BLOCK)
         seen = _window(features, position, positions, H, W, OH, OW, C)
-        at = position[:, None] * O + o[None, :]
-        found = _behind_relu(gradient, output, at, (position < positions)[:, None])
-        tl.store(before_relu + at, found, mask=(position < positions)[:, None])
+        at = _by_channel(position, o, OH * OW, O)
+        found = tl.trans(_behind_relu(gradient, output, at, (position < positions)[None, :]))
+        tl.store(before_relu + position[:, None] * O + o[None, :], found, mask=(position < positions)[:, None])
         total = tl.dot(tl.trans(seen), found, total)
         sum_of_bias += tl.sum(found.to(tl.float32), 0)
     col = tl.arange(0, 16 * C)[:, None]
-    tl.store(of_weight + (program * 16 * C + col) * O + o[None, :], total)
-    tl.store(of_bias + program * O + o, sum_of_bias)
+    first = partials + program * (16 * C + 1) * O
+    tl.store(first + col * O + o[None, :], total)
+    tl.store(first + 16 * C * O + o, sum_of_bias)
 
 
 @triton.jit(do_not_specialize=ANY_SIZE)
@@ -235,3 +246,20 @@ def features_data(
     x = 2 * b + column
     is_inside = (position < positions) & (y < H) & (x < W)
     tl.store(of_features + ((picture * H + y) * W + x)[:, None] * C + c, total.to(tl.bfloat16), mask=is_inside[:, None])
+
+
+@triton.jit(do_not_specialize=["rows", "columns"])
+def column_sums(partials, target, scales, sums, rows, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """The sum of each column of partials (rows, columns), in `sums`: with a `target` there, and times its scale."""
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for first in range(0, rows, ROWS):
+        row = first + tl.arange(0, ROWS)
+        is_inside = (row < rows)[:, None] & (column < columns)[None, :]
+        total += tl.load(partials + row[:, None] * columns + column[None, :], mask=is_inside, other=0)
+    found = tl.sum(total, 0)
+    place = column
+    if target is not None:
+        place = tl.load(target + column, mask=column < columns, other=0)
+        found *= tl.load(scales + column, mask=column < columns, other=0)
+    tl.store(sums + place, found, mask=column < columns)
