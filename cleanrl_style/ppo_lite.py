@@ -359,7 +359,7 @@ def train(args: Args, run: Run) -> None:
     forward = run.compiled(model)
     act = run.recorded(partial(collect, forward, env, rollout, reuse=args.reuse_values), args.graph_steps)
     gradients, step = partial(backward, forward, optimizer, rollout, args), partial(take_step, model, optimizer, args)
-    if FusedGradients.can_do(model) and not args.compile:
+    if FusedGradients.can_do(model, -(-rollout["returns"].numel() // args.num_minibatches)) and not args.compile:
         gradients, step = FusedGradients(model, rollout, args), ClippedAdam(optimizer, args.grad_clip)
     gradients, step = run.replayed(gradients, args.cuda_graph), run.replayed(step, args.cuda_graph)
     prepare = partial(estimate, rollout, args, scale, model.value)

@@ -38,9 +38,9 @@ def finish() -> None:
         try:
             _begun.pop().result()
         except Exception as error:  # of its C compiler, its linker, its cache: a training does not depend on them
+            if convolutions.HAS_TRITON:  # the first of them
+                _warn((str(error).strip().splitlines() or [type(error).__name__])[0])
             convolutions.HAS_TRITON = False
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            _warn(reason)
 
 
 def _warn(reason: str) -> None:

@@ -31,21 +31,24 @@ class FusedGradients:
         self.most, self.policy, self.value = model.layout.kind.most, model.policy, model.value
         self.rollout = {name: part.flatten(0, 1) for name, part in rollout.items()}
         obs = self.rollout["obs"]
-        self.in_place = self.layout.pixels(obs) is obs and obs.numel() // 4 <= convolutions.MOST_ELEMENTS
+        in_place = self.layout.pixels(first := obs[:1]) is first and obs.numel() // 4 <= convolutions.MOST_ELEMENTS
+        self.in_place = in_place  # pixels are read where the rollout has them
         device = self.policy.weight.device
         self.moments = torch.tensor([0.0, 1.0], device=device)
         self._lay_out(list(model.parameters()), device)
 
     @staticmethod
-    def can_do(model: Any) -> bool:
-        """True for networks with kernels for their layers, of pictures alone."""
+    def can_do(model: Any, samples: int) -> bool:
+        """True for networks with kernels for their layers, of pictures alone, and minibatches of up to `samples`."""
         fast, weight = model.convolutions, model.policy.weight
         if not isinstance(fast, FastConvolutions) or len(fast) > 6 or model.layout.vector_size or not weight.is_cuda:
             return False
-        outputs, hidden = weight.shape
+        (outputs, hidden), (_, rows, columns) = weight.shape, model.layout.picture_shape
+        if samples * (rows // 4) * (columns // 4) * model.convolutions[3].out_channels > convolutions.MOST_ELEMENTS:
+            return False
         if outputs >= MOST_OUTPUTS or hidden.bit_count() != 1 or not 16 <= hidden <= 256:
             return False
-        return convolutions.has_kernels(weight.device, *model.layout.picture_shape[1:])
+        return convolutions.has_kernels(weight.device, rows, columns)
 
     def _lay_out(self, parameters: list[nn.Parameter], device: torch.device) -> None:
         """All gradients in one tensor; where each column of the kernels' sums belongs there, and its factor."""
@@ -85,7 +88,7 @@ class FusedGradients:
     @torch.no_grad()
     def __call__(self, index: Tensor) -> Tensor:
         obs = self.rollout["obs"]
-        pixels, named = (obs, index) if self.in_place else (self.layout.pixels(rows(obs, index)), None)
+        pixels, named = (obs, index) if self.in_place else (self.layout.pixels(rows(obs, index)).contiguous(), None)
         seen = convolutions.pixels_forward(pixels, self.first.weight / self.most, self.first.bias, named)
         output = convolutions.on_features(seen, self.second.weight, self.second.bias)
         features = output.flatten(1)
