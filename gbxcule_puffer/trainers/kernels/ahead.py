@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -75,11 +76,11 @@ def _use_features(picture_shape: tuple[int, int, int], zeros: partial[Tensor]) -
 
 
 def _use_heads(zeros: partial[Tensor]) -> None:
-    args = SimpleNamespace(norm_adv=True, clip_coef=0.2, value_clip=None, value_coef=0.5, entropy_coef=0.01)
+    args: Any = SimpleNamespace(norm_adv=True, clip_coef=0.2, value_clip=None, value_coef=0.5, entropy_coef=0.01)
     names, index = ("logprobs", "values", "advantages", "returns"), zeros(2, dtype=torch.int64)
     rollout = {name: zeros(2) for name in names} | {"actions": index}
-    layers = nn.Linear(HIDDEN, 8, device=index.device), nn.Linear(HIDDEN, 1, device=index.device)
-    _, partials = heads.heads(zeros((2, HIDDEN), dtype=torch.bfloat16), layers, rollout, index, zeros(2), args)
+    weights = zeros(8, HIDDEN), zeros(8), zeros(1, HIDDEN), zeros(1)
+    _, partials = heads.heads(zeros((2, HIDDEN), dtype=torch.bfloat16), weights, rollout, index, zeros(2), args)
     columns = partials.shape[1]
     convolutions.column_sums(partials, zeros(columns), zeros(columns, dtype=torch.int32), zeros(columns))
 

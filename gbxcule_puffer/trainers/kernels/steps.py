@@ -24,10 +24,11 @@ class ClippedAdam:
         (group,) = optimizer.param_groups
         assert not (group["weight_decay"] or group["amsgrad"] or group["maximize"])
         self.lr, self.eps, self.most_norm, self.betas = group["lr"], group["eps"], most_norm, group["betas"]
-        self.weights: list[Tensor] = group["params"]
-        device = self.weights[0].device
+        self.optimizer = optimizer  # it keeps the tensors whose addresses the kernels have
+        weights: list[Tensor] = group["params"]
+        device = weights[0].device
         parts, blocks = [], []
-        for number, weight in enumerate(self.weights):
+        for number, weight in enumerate(weights):
             assert weight.grad is not None and weight.grad.stride() == weight.stride()
             state = optimizer.state[weight]
             state.setdefault("step", torch.zeros((), device=device))
