@@ -100,7 +100,7 @@ def test_the_layers_with_them_in_bfloat16_are_those_in_float32(compiled: bool, m
 
 def test_kernels_that_are_compiled_ahead_serve_all_numbers_of_pictures() -> None:
     kernels = convolutions._kernels()
-    names = ("pixels_forward", "pixels_weights", "features_forward", "features_weights", "features_data")
+    names = ("pixels_forward", "pixels_weights", "features_forward", "features_weights", "features_data", "column_sums")
     ahead.begin(torch.device("cuda", torch.cuda.current_device()), (3, 40, 48))
     ahead.finish()
     counts = [len(getattr(kernels, name).device_caches[torch.cuda.current_device()][0]) for name in names]
