@@ -33,9 +33,10 @@ def _triton_can_compile() -> bool:
 HAS_TRITON = _triton_can_compile()
 TENSOR_CORES_OF_BFLOAT16 = 8  # compute capability of the first GPUs with bfloat16 tensor cores
 MOST_ELEMENTS = 2**31 - 1  # limit of a tensor: the kernels count in 32 bits
-# (rows of a block, warps of a program) and, for sums, programs. Measured with 16,384 pictures on an H200.
-PIXELS_FORWARD, PIXELS_WEIGHTS, STAGES = (128, 2), (64, 1, 2112), 2
-FEATURES_FORWARD, FEATURES_WEIGHTS, FEATURES_DATA = (64, 8), (32, 4, 528), (128, 4)
+# (rows of a block, warps of a program) and, for sums, programs; stages of a pipeline. Measured with 16,384 pictures on
+# an H200, those for sums with 4,096 on an H100.
+PIXELS_FORWARD, PIXELS_WEIGHTS, STAGES = (128, 2), (32, 1, 2112), 2
+FEATURES_FORWARD, FEATURES_WEIGHTS, FEATURES_DATA = (64, 8), (64, 8, 264), (128, 4)
 SUMS = 128, 16, 4  # rows and columns of a block of `column_sums`, warps
 
 

@@ -56,7 +56,7 @@ class FusedGradients:
     def can_do(model: Network, samples: int) -> bool:
         """True for networks with kernels for their layers, of pictures alone, and minibatches of up to `samples`."""
         fast, weight = model.convolutions, model.policy.weight
-        if not isinstance(fast, FastConvolutions) or len(fast) > 6 or model.layout.vector_size or not weight.is_cuda:
+        if not isinstance(fast, FastConvolutions) or model.layout.vector_size or not weight.is_cuda:
             return False
         (outputs, hidden), (_, rows, columns) = weight.shape, model.layout.picture_shape
         if outputs >= MOST_OUTPUTS or hidden.bit_count() != 1 or not 16 <= hidden <= 256:
