@@ -17,6 +17,10 @@ from gbxcule_puffer.trainers.kernels import convolutions, heads, steps
 
 CHANNELS = 16, 32  # outputs of the two convolutions of all networks
 HIDDEN = 256  # of the hidden layer of ppo_lite.py
+# Seconds until a thread gives Python's lock to one that waits. Each operation of NumPy lets it go: with the usual 5 ms
+# the run's own start would wait for it most of the time.
+SWITCH = 1e-4
+USUAL_SWITCH = sys.getswitchinterval()
 _begun: list[Future[None]] = []
 
 
@@ -28,6 +32,7 @@ def begin(device: torch.device, picture_shape: tuple[int, int, int], ppo: bool =
     elif convolutions.has_kernels(device, *picture_shape[1:]):
         works = [partial(_use_pixels, picture_shape, ppo), partial(_use_features, picture_shape)]
         works += [_use_heads, _use_steps] if ppo else []
+        sys.setswitchinterval(SWITCH)
         pool = ThreadPoolExecutor(len(works))
         _begun.extend(pool.submit(_on, device, work) for work in works)
         pool.shutdown(wait=False)
@@ -42,6 +47,7 @@ def finish() -> None:
             if convolutions.HAS_TRITON:  # the first of them
                 _warn((str(error).strip().splitlines() or [type(error).__name__])[0])
             convolutions.HAS_TRITON = False
+    sys.setswitchinterval(USUAL_SWITCH)
 
 
 def _warn(reason: str) -> None:
