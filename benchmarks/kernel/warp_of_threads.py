@@ -79,7 +79,7 @@ TURN = "\n                datapath.end_turn(r, i, fixed, table)\n"
 IMPORTS = ".gpu import datapath, lane_state, operations, slow_path, stop_counters\n"
 CHANGES = {
     IMPORTS: IMPORTS + "from benchmarks.kernel import warp_of_threads\n",
-    'module="unique"': 'module="MODULE"',
+    'module="unique", module_options=USUAL_BLOCK': 'module="MODULE"',
     "        used: int,\n": "        used: int,\n        lanes: int,\n",
     "run_datapath(m, c, used, ": "run_datapath(m, c, used, buttons.shape[0], ",
     "intrinsics.any_lane(": "warp_of_threads.any_lane(lanes, ",

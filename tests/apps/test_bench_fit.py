@@ -64,7 +64,7 @@ def test_an_env_takes_what_is_estimated(obs: str, stack_k: int) -> None:
 @pytest.mark.parametrize("script", TRAINERS)
 def test_a_training_takes_what_is_estimated(script: str) -> None:
     """The rollout and the network to the byte, a minibatch's activations at most half of what is estimated with their
-    gradients, and at least a quarter."""
+    gradients, and at least a fifth."""
     trainer: Any = load_script(trainer_scripts()[script])
     args = parse(trainer.Args, script, None, WORDS)
     estimate = training_memory(script, ROM, 64, [])
@@ -87,7 +87,7 @@ def test_a_training_takes_what_is_estimated(script: str) -> None:
     (output[0] if isinstance(output, tuple) else output).sum().backward()
     optimizer.step()
     activations = sum(found for address, found in kept.items() if address not in weights)
-    assert estimate["minibatch"] / 4 < activations < estimate["minibatch"] / 1.9
+    assert estimate["minibatch"] / 5 < activations < estimate["minibatch"] / 1.9
     states = [part for state in optimizer.state.values() for part in state.values() if part.ndim]
     gradients = [part.grad for part in model.parameters() if part.grad is not None]
     real = sum(part.nbytes for part in [*model.parameters(), *gradients, *states])

@@ -102,7 +102,7 @@ TABLES: list[tuple[str, str]] = [
     # [env]
     ("[env]\nmax_step = 5", "[env] max_step: is not an option that a game may set: did you mean max_steps?"),
     ("[env]\nmax_steps = 0", "[env] max_steps: max_steps 0 must be from 1 to"),
-    ('[env]\nmax_steps = "many"', "[env] max_steps: max_steps 'many' must be from 1 to"),
+    ('[env]\nmax_steps = "many"', "[env] max_steps: max_steps 'many' must be a whole number, from 1 to"),
     ("[env]\nframes_per_step = 4", "[env] release_after_frames 8 must be from 1 to frames_per_step 4"),
     ('[env]\nio = "torch"', "[env] io: is not an option that a game may set"),
     ('[env]\ntask = "a.py:B"', "[env] task: is not an option that a game may set"),

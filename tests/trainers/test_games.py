@@ -47,8 +47,8 @@ def test_the_folders_options_are_defaults_of_the_flags(folder: Path) -> None:
 def test_help_shows_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, wanted in (
         (["--game", str(folder), "--help"], "(default: 40)"),
-        (["--help"], "(default: the task's own, else 128)"),
-        (["--game", "nowhere", "--help"], "(default: the task's own, else 128)"),
+        (["--help"], "(default: the task's limit, or 128)"),
+        (["--game", "nowhere", "--help"], "(default: the task's limit, or 128)"),
     ):
         with pytest.raises(SystemExit):
             pqn.main(words)

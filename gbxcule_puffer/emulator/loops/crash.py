@@ -8,7 +8,6 @@ becomes does not depend on the number of writes.
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator import mappers
 from gbxcule_puffer.emulator.hw import areas, counters, intrinsics, model
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.lcd import timing
@@ -23,8 +22,7 @@ REGISTER_PAGE = wp.constant(0x100)  # bytes for all of which a write to ROM is t
 @wp.func
 def is_rom_inert(m: wp.ref[Machine], c: wp.ref[Cpu], address: int) -> bool:
     """True if writes to ROM around an address end no batch, and map no other code at 0038."""
-    maps_low_bank = m.mapper == mappers.MBC1 or m.mapper == mappers.MBC1_MULTICART
-    is_inert = (c.tima_reload | c.overrun) == 0 and (address < hw.ROM_BANK_SIZE or not maps_low_bank)
+    is_inert = (c.tima_reload | c.overrun) == 0 and (address < hw.ROM_BANK_SIZE or not mbc.maps_low_bank(m))
     if model.COLOR:
         is_inert = is_inert and not timing.is_late(c)
     if model.SOUND:

@@ -127,6 +127,12 @@ def write_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int,
 
 
 @wp.func
+def maps_low_bank(m: wp.ref[Machine]) -> bool:
+    """True if the mapper can map another bank than 0 at 0000-3FFF."""
+    return m.mapper == mappers.MBC1 or m.mapper == mappers.MBC1_MULTICART
+
+
+@wp.func
 def only_selects_rom(m: wp.ref[Machine], address: int) -> bool:
     """True if a write selects the ROM bank at 4000 and does nothing else: 2000-3FFF, except on MBC2."""
     return address >= 0x2000 and address < 0x4000 and m.mapper != mappers.MBC2
