@@ -72,15 +72,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks tests. Files whose tests load kernels come last: one of two workers begins with the others, so that it does
-    not wait for the kernels that the other one compiles."""
     for item in items:
         if is_slow(item.path):
             item.add_marker("slow")
         if isinstance(item, pytest.Function) and STARTERS & vars(item.module).keys():
             item.add_marker("kernel")
-    starting = {item.path for item in items if item.get_closest_marker("kernel")}
-    items.sort(key=lambda item: item.path in starting)
 
 
 @pytest.fixture(autouse=True)
