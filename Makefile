@@ -27,7 +27,7 @@ train: setup  ## train the agent to leave the house (ARGS="--seed 2 ..." for fla
 	$(BIN)/python cleanrl_style/a2c_streaming.py --env gbxcule $(ARGS)
 
 test: setup  ## run the tests that need no GPU, on up to 8 cores (ARGS="-n 0 ..." for one)
-	@echo "about 6 minutes on two cores, with the kernels that are compiled; at the end stand the skipped tests with their reasons"
+	@echo "8 to 12 minutes on two cores, by their speed, with the kernels that are compiled; at the end stand the skipped tests with their reasons"
 	$(BIN)/python -m pytest -m "not gpu and not long" -rs -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
 test-long: setup  ## run the few tests that repeat at length what make test shows in part, in half a minute
