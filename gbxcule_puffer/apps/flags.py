@@ -12,6 +12,7 @@ from gbxcule_puffer.commandline import command, flag, word
 from gbxcule_puffer.env.option_flags import option_flag
 from gbxcule_puffer.env.options import LARGEST_SEED, RUNNING
 from gbxcule_puffer.errors import ConfigError, RomError
+from gbxcule_puffer.layout import find_game_folder
 from gbxcule_puffer.tasks.actions import ActionCodec, get_codec
 
 GAME, STEP = "The game", "A step"
@@ -50,9 +51,10 @@ class FolderFlags:
             if self.variant is not None:
                 raise ConfigError("--variant needs a game: give --game, too")
             return {}
+        folder = find_game_folder(self.game)  # before the next import, which takes seconds
         from gbxcule_puffer.games import load_game
 
-        game = load_game(self.game)
+        game = load_game(folder)
         if not writes and any(each.pokes for each in game.chosen(self.variant)):
             raise ConfigError(f"--variant {self.variant} writes RAM, which only an environment does: leave it out here")
         files = game.files(self.variant, rom)
@@ -94,7 +96,6 @@ def check_rom(rom: str, header: str = "strict", model: str | None = None) -> Non
     """Raises: RomError for a damaged ROM, and for a game where a ROM is wanted, before anything that goes with it is
     looked at."""
     from gbxcule_puffer.emulator.cartridge import load_cartridge
-    from gbxcule_puffer.layout import find_game_folder
 
     try:
         with warnings.catch_warnings():

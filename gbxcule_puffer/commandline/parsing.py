@@ -8,7 +8,7 @@ import difflib
 import io
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from gbxcule_puffer.commandline.flags import Flag, check, flags_of, member_of, option_name
@@ -45,12 +45,14 @@ def parse(
     description: str | None = None,
     argv: Sequence[str] | None = None,
     defaults: Mapping[str, Any] | None = None,
+    look: Callable[[Flags], object] | None = None,
 ) -> Flags:
     """The words of a command line as a dataclass, with `defaults` replacing some of its own. --help prints and ends the
     process. If the dataclass has a method `defaults`, some flags change the defaults of others: the method returns
-    these by name.
+    these by name. `look` sees the flags as they were typed, before that method, which may take seconds.
 
-    Raises: ConfigError for a word that no flag has, a value of another type, or a value that is not allowed.
+    Raises: ConfigError for a word that no flag has, a value of another type, or a value that is not allowed; what
+    `look` raises.
     """
     words, known = list(sys.argv[1:] if argv is None else argv), flags_of(flags)
     own = [each for each in known if "rest" not in each.metadata]
@@ -66,6 +68,8 @@ def parse(
     words = _prepared(words, own, prog)
     values = _values(words, own, prog, defaults or {})
     made = flags(**values, **rest)
+    if look is not None:
+        look(made)
     if more := getattr(made, "defaults", dict)():
         names = {each.partition("=")[0] for each in words}
         free = [each.name for each in own if not _is_given(each, names, values)]

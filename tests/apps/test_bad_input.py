@@ -255,14 +255,21 @@ def test_a_run_without_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert f"run {run} has no checkpoint yet: wait for its first one" in refusal("puffer", command, capsys)
 
 
-@pytest.mark.parametrize("words", ["play x.gb", "bench --rom x.gb", "scan x.gb", "verify x.gb"])
-def test_a_mistyped_rom_needs_no_torch(words: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        *((words, "ROM x.gb: cannot be read") for words in ("play x.gb", "bench --rom x.gb", "scan x.gb")),
+        *((words, "ROM x.gb: cannot be read") for words in ("verify x.gb", "train ppo --rom x.gb")),
+        *((words, "game 'x': there is no game.toml") for words in ("play --game x", "train dqn --game x --smoke")),
+    ],
+)
+def test_a_mistyped_game_needs_no_torch(words: str, message: str) -> None:
     """A path that leads nowhere is refused before torch is imported, which takes more than a second."""
     code = f"import sys; from gbxcule_puffer.cli import main; code = main({words.split()})\n"
     code += "sys.exit(99 if 'torch' in sys.modules else code)"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 2 and len(result.stderr.splitlines()) == 1, result.stderr
-    assert result.stderr.startswith("puffer: ROM x.gb: cannot be read")
+    assert result.stderr.startswith(f"puffer: {message}")
 
 
 def test_ctrl_c_while_a_script_is_imported() -> None:

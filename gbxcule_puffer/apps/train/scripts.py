@@ -9,25 +9,37 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
+from gbxcule_puffer.apps.flags import check_rom
 from gbxcule_puffer.commandline import parse
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.layout import find_game_folder, is_suite
+from gbxcule_puffer.trainers.flags import TaskFlags
 
 FLAGS = "Args"  # the class of a script's flags
 SWEEP = "SWEEP"  # ranges of its flags for a search, by name
 
 
 def run_script(path: Path, prog: str, words: Sequence[str]) -> int:
-    """Runs a script with these words; --help and errors in the words appear at once.
+    """Runs a script with these words; --help, and errors in the words, the ROM or the game's name, appear at once.
 
-    Raises: ConfigError for words that its flags do not allow.
+    Raises: ConfigError for words that its flags do not allow, or a game that is not there; RomError for a damaged ROM.
     """
     # Before torch, which warns about a package that PufferLib has installed.
     warnings.filterwarnings("ignore", "The pynvml package is deprecated", FutureWarning)
     module = flags_module(path)
-    parse(getattr(module, FLAGS), prog, module.__doc__, words)
+    parse(getattr(module, FLAGS), prog, module.__doc__, words, look=_check_game)
     from gbxcule_puffer.trainers.trained import load_script
 
     return load_script(path).main(list(words))
+
+
+def _check_game(flags: object) -> None:
+    """Raises: RomError or ConfigError for a trainer's --rom or --game that is not there."""
+    if isinstance(flags, TaskFlags):
+        if flags.rom is not None and not is_suite(flags.env):
+            check_rom(flags.rom, flags.header, flags.model)
+        if flags.game is not None:
+            find_game_folder(flags.game)
 
 
 def flags_module(path: Path) -> ModuleType:
