@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 
+from gbxcule_puffer.trainers.envs import make_env
 from gbxcule_puffer.trainers.evaluation import GIVEN_UP, GREEDY, SAMPLED, Evaluations, PolicyMaker
 from gbxcule_puffer.trainers.flags import RunFlags
 from gbxcule_puffer.trainers.media import BothEnds, both_ends
@@ -44,6 +45,10 @@ class Evaluator:
     def count(self, success: float, episodes: float) -> None:
         """Takes the success rate of the training's episodes that ended since the last record."""
         self._successes.add(success, episodes)
+
+    def evaluate(self, play: PolicyMaker, seed: int, last: bool) -> dict[str, float]:
+        """With --eval-every-steps a `whole` evaluation, else `some` of one."""
+        return self.some(play, seed, last) if self.args.eval_every_steps is None else self.whole(play, seed)
 
     def whole(self, play: PolicyMaker, seed: int) -> dict[str, float]:
         """eval/...: an evaluation to its end."""
@@ -100,3 +105,11 @@ class Evaluator:
         wanted = [SAMPLED, GREEDY] if self.args.stop_greedy else [SAMPLED]
         goals = dict.fromkeys(wanted, self.args.stop_at_success) if must_pass else None
         self.evaluations.begin(play, seed, self._films, last, goals)
+
+
+def open_evaluator(args: RunFlags, files: Mapping[str, str | None]) -> Evaluator:
+    """An evaluator with an env of its own, of the task's `files`, which the caller closes."""
+    device = args.eval_device or args.device
+    size = args.eval_envs * (1 if device == "cpu" else 3)  # on a GPU, policies side by side take no longer
+    env = make_env(args, size, device, files, args.seed, incentives=False)
+    return Evaluator(args, Evaluations(env, args.eval_envs, args.eval_episodes, args.seed))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gbxcule_puffer.tasks.task import PREFIX
 from gbxcule_puffer.trainers.evaluation import CUT
+from gbxcule_puffer.trainers.flags import RunFlags
 from gbxcule_puffer.trainers.folder import CHECKPOINT
 from gbxcule_puffer.trainers.runlog import TAGS
 
@@ -45,6 +46,15 @@ def report(
         f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {shlex.quote(str(run_dir))}\n"
         f"trained        {trained}"
     )
+
+
+def how_long(args: RunFlags, step: int, seconds: float, speed: float, share: float, passed: bool) -> str:
+    """A training's length and speed in words, and why it ended. speed: steps a second; share: of the time that
+    evaluations took; passed: two in a row reached --stop-at-success."""
+    twice = f"until two evaluations in a row reached --stop-at-success {args.stop_at_success}"
+    through = "all of --total-env-steps" if step >= args.total_env_steps else "for --max-seconds"
+    pace = f"{speed:,.0f} a second, evaluations {share:.1%} of the time"
+    return f"{step:,} steps in {seconds:.0f} s ({pace}), {twice if passed else through}"
 
 
 def in_training(metrics: Mapping[str, float], steps: int) -> str:

@@ -22,31 +22,31 @@ from gbxcule_puffer.tasks.goals.advice import hardly_apart, met_by_chance
 from gbxcule_puffer.tasks.source import ROM
 from gbxcule_puffer.tasks.task import PREFIX
 from gbxcule_puffer.trainers.advice import Watches, advise, unlike_play
+from gbxcule_puffer.trainers.after_update import AfterUpdate
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.blocks.groups import unsettled
 from gbxcule_puffer.trainers.boards.tracking import Tracking
 from gbxcule_puffer.trainers.checkpoints import Resumed, save_checkpoint
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
-from gbxcule_puffer.trainers.evaluation import GIVEN_UP, Evaluations, PolicyMaker, lowest_success
-from gbxcule_puffer.trainers.evaluator import Evaluator
+from gbxcule_puffer.trainers.evaluation import PolicyMaker
+from gbxcule_puffer.trainers.evaluator import open_evaluator
 from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
 from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS, NOTE, RunFolder
-from gbxcule_puffer.trainers.media import record_coverage, record_media
+from gbxcule_puffer.trainers.media import record_coverage
 from gbxcule_puffer.trainers.meters import Means, Stopwatch
 from gbxcule_puffer.trainers.milestones import MilestoneLog
 from gbxcule_puffer.trainers.pace import Pace
 from gbxcule_puffer.trainers.parts import Parts
-from gbxcule_puffer.trainers.report import SUCCESS, report
+from gbxcule_puffer.trainers.report import SUCCESS, how_long, report
 from gbxcule_puffer.trainers.runlog import RunLog, manifest_of, merge_infos
 
 if TYPE_CHECKING:
     from gbxcule_puffer.trainers.wall.wall import Wall
 
+NEVER = 2**62  # log_interval of the envs: their infos are read for each record
 SEED_STEP = 10_000  # between the env seeds of groups and processes
 TIMED = 8  # every eighth record has the times of a step's parts, for which a GPU's host has to wait
-SAVE_SECONDS = 30.0  # between two checkpoints
-NEVER = 2**62  # log_interval of the envs: their infos are read for each record
 RUNS = Path("runs")  # relative to the folder in which a trainer is started
 Network = TypeVar("Network", bound=nn.Module)
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -136,7 +136,10 @@ class Run(AbstractContextManager):
 
             self._note = remember(args.task)
         if self.first:
-            self._open_evaluation(files)
+            self._evaluator = open_evaluator(args, files)
+            self.eval_env = self._evaluator.evaluations.env
+            if not (is_suite(args.env) or args.game in SUITE_GAMES):  # whose games begin as they are meant to
+                self._advice = unlike_play(self.eval_env, args.seed)
         for env in self.envs:
             env.reset()
         for stage in self.envs[0].stages if self.first else ():
@@ -146,17 +149,6 @@ class Run(AbstractContextManager):
             self._open_wall()
         torch.manual_seed(args.seed)
         return self.envs
-
-    def _open_evaluation(self, files: Mapping[str, str | None]) -> None:
-        """The env in which the policy is evaluated."""
-        args = self.args
-        device = args.eval_device or args.device
-        size = args.eval_envs * (1 if device == "cpu" else 3)  # on a GPU, policies side by side take no longer
-        self.eval_env = make_env(args, size, device, files, args.seed, incentives=False)
-        if not (is_suite(args.env) or args.game in SUITE_GAMES):  # whose games begin as they are meant to
-            self._advice = unlike_play(self.eval_env, args.seed)
-        evaluations = Evaluations(self.eval_env, args.eval_envs, args.eval_episodes, args.seed)
-        self._evaluator = Evaluator(args, evaluations)
 
     def _open_wall(self) -> None:
         """The page on which the run is watched."""
@@ -218,24 +210,12 @@ class Run(AbstractContextManager):
 
         Raises: ConfigError if a resumed run has already ended.
         """
-        args, self.log_every, self.steps_of_each = self.args, log_every, steps
+        self.steps_of_each = steps
         self.steps = steps * sum(env.num_envs for env in self.envs) * self.world.size
-        self.total_updates = -(-args.total_env_steps // self.steps)
+        self.total_updates = -(-self.args.total_env_steps // self.steps)
         begun = self.counters["global_step"] // self.steps
         self._refuse_ended(begun)
-        if self.first:
-            resumed_at = self.counters["global_step"] if self.resumed else None
-            manifest = manifest_of(self.args, self.exp_name, self.run_dir, self.world.size, self._note)
-            project, entity = args.wandb_project_name, args.wandb_entity
-            tracking = Tracking(self.run_dir, project, entity, manifest) if args.track else None
-            self._records = RunLog(self.run_dir, manifest, resumed_at, tracking)
-        from_step = begun * self.steps if self.resumed else None
-        self._milestones = MilestoneLog(self.run_dir, self.envs, self.world, from_step)
-        self._watches = Watches(self.envs, begun * self.steps, self.steps // steps)
-        self._pace.begin(begun * self.steps)
-        self._saved_at, self._film_due = time.time(), False
-        if self.first:
-            self._evaluator.start()
+        after = self._begin(begun * self.steps)
         for update in itertools.count(begun + 1):
             self.step = update * self.steps
             record, rest = divmod(update, log_every)
@@ -247,17 +227,37 @@ class Run(AbstractContextManager):
             if self.wall:
                 self.wall.look_at_graph()
             self.counters["global_step"] = self.step
-            late = args.max_seconds is not None and self.world.tell(self._pace.seconds >= args.max_seconds)
+            most = self.args.max_seconds
+            late = most is not None and self.world.tell(self._pace.seconds >= most)
             with self._pace.left_out():
-                ended = self._finish(late or update == self.total_updates, play)
+                last = late or update == self.total_updates
+                ended = after.finish(self.step, self.steps, self.due, last, play)
             if self._records:
-                may_stop = args.stop_at_success <= 1 and self.envs[0].has_success
+                may_stop = self.args.stop_at_success <= 1 and self.envs[0].has_success
                 total = self.total_updates * self.steps
                 self._records.progress(self.step, total, self._pace.seconds, ended, may_stop)
             if ended:
                 break
         if self._records:
-            self._report(self._records)
+            self._report(self._records, after.result)
+
+    def _begin(self, step: int) -> AfterUpdate:
+        """Opens the records and begins to count the time, at `step`."""
+        args = self.args
+        if self.first:
+            resumed_at = self.counters["global_step"] if self.resumed else None
+            manifest = manifest_of(args, self.exp_name, self.run_dir, self.world.size, self._note)
+            project, entity = args.wandb_project_name, args.wandb_entity
+            tracking = Tracking(self.run_dir, project, entity, manifest) if args.track else None
+            self._records = RunLog(self.run_dir, manifest, resumed_at, tracking)
+        self._milestones = MilestoneLog(self.run_dir, self.envs, self.world, step if self.resumed else None)
+        self._watches = Watches(self.envs, step, self.steps // self.steps_of_each)
+        self._pace.begin(step)
+        evaluator = self._evaluator if self.first else None
+        after = AfterUpdate(args, self.world, self.envs[0], evaluator, self._records, self._save, self.counters)
+        if evaluator is not None:
+            evaluator.start()
+        return after
 
     def log(self, charts: Mapping[str, float | torch.Tensor]) -> None:
         """In every `log_every`-th update: a record of the losses, the episodes and the `charts`, and in some records
@@ -301,46 +301,6 @@ class Run(AbstractContextManager):
                 raise ConfigError(f"run {self.run_dir} {reached}: give a higher one to go on")
             self.counters["passed"] = 0
 
-    def _finish(self, last: bool, play: PolicyMaker) -> bool:
-        """Evaluation, pictures and checkpoint that are due after an update; True if the run ends with it."""
-        args, every = self.args, self.args.eval_every_steps
-        self._film_due |= self._due(args.media_every)
-        saves = self._due(args.checkpoint_every or every or NEVER)
-        if last or (self.due if every is None else self._due(every)):
-            found = self._evaluate(last, play) if self._records else {}
-            late = time.time() - self._saved_at >= SAVE_SECONDS
-            found, late = self.world.tell((found, late))
-            saves = saves or (late and not (args.checkpoint_every or every))
-            if found:
-                if GIVEN_UP not in found:
-                    self.result = found
-                passed = lowest_success(found, args.stop_greedy) >= args.stop_at_success
-                self.counters["passed"] = self.counters["passed"] + 1 if passed else 0
-                last = last or self.counters["passed"] == 2
-        if self._records and (last or (self._film_due and (every is not None or self._evaluator.filmed))):
-            with self._evaluator.budget.spend():
-                films = self._evaluator.film(play, args.seed + self.step)
-                record_media(self._records, self.step, self.envs[0], films)
-            self._film_due = False
-        if last or saves:
-            self._save()
-            self._saved_at = time.time()
-        return last
-
-    def _evaluate(self, last: bool, play: PolicyMaker) -> dict[str, float]:
-        """eval/... of an evaluation that has ended now, as a record; else nothing, or GIVEN_UP."""
-        assert self._records
-        seed = self.args.seed + self.step
-        by_time = self.args.eval_every_steps is None
-        found = self._evaluator.some(play, seed, last) if by_time else self._evaluator.whole(play, seed)
-        if found and GIVEN_UP not in found:
-            self._records.record(self.step, found)
-        return found
-
-    def _due(self, every: int) -> bool:
-        """True if this update has passed a multiple of `every` steps."""
-        return self.step // every > (self.step - self.steps) // every
-
     def _save(self) -> None:
         """Writes a checkpoint; each process gives its part."""
         processes = self.world.gather(self._parts.of_process())
@@ -355,17 +315,13 @@ class Run(AbstractContextManager):
             state |= {NOTE: self._note} if self._note else {}
             save_checkpoint(self.run_dir / CHECKPOINT, state, self.args.keep_checkpoints)
 
-    def _report(self, records: RunLog) -> None:
-        """The last record, and the run's result in words."""
-        args, random, pace = self.args, self._evaluator.of_random(), self._pace
-        seconds = pace.seconds
+    def _report(self, records: RunLog, result: Mapping[str, float]) -> None:
+        """The last record, and the run's `result` in words."""
+        random, pace = self._evaluator.of_random(), self._pace
+        passed, share = self.counters["passed"] >= 2, self._evaluator.budget.taken
+        trained = how_long(self.args, self.step, pace.seconds, pace.steps_per_second(self.step), share, passed)
         shown = [name for name in random if name in ("success_rate", "return") or name.startswith(PREFIX)]
         records.record(self.step, {f"eval/random_{name}": random[name] for name in shown})
         advise(met_by_chance(random.get("success_rate", 0.0), self.envs[0].has_goal))
-        twice = f"until two evaluations in a row reached --stop-at-success {args.stop_at_success}"
-        through = "all of --total-env-steps" if self.step >= args.total_env_steps else "for --max-seconds"
-        why = twice if self.counters["passed"] >= 2 else through
-        speed = f"{pace.steps_per_second(self.step):,.0f} a second, evaluations {self._evaluator.budget.taken:.1%}"
-        trained = f"{self.step:,} steps in {seconds:.0f} s ({speed} of the time), {why}"
-        of_each = self.step // (sum(env.num_envs for env in self.envs) * self.world.size)
-        print(report(self.run_dir, self.result, random, records.last, pace.parts, trained, of_each))
+        of_each = self.step // (self.steps // self.steps_of_each)
+        print(report(self.run_dir, result, random, records.last, pace.parts, trained, of_each))
