@@ -7,8 +7,8 @@ from pathlib import Path
 
 from benchmarks.workload import ROOT
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.arrays import ROW_PADDING, memory_needed
 from gbxcule_puffer.emulator.cartridge import load_cartridge
-from gbxcule_puffer.emulator.emulator import ROW_PADDING, memory_needed
 from gbxcule_puffer.emulator.gpu.schedule import lane_order
 from gbxcule_puffer.emulator.registers import REGISTERS
 from gbxcule_puffer.emulator.sound_fields import SOUND_FIELDS

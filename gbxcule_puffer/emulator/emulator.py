@@ -5,32 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 import warp as wp
 
 from gbxcule_puffer.closing import close_for_good
 from gbxcule_puffer.device import OneUser, resolve_device, room_for, start_warp
-from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator import isa
+from gbxcule_puffer.emulator.arrays import allocate, memory_needed
 from gbxcule_puffer.emulator.build.variant import Variant, build
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.cpu_steps import CpuSteps
-from gbxcule_puffer.emulator.gpu import descriptor_table, descriptors
-from gbxcule_puffer.emulator.gpu.schedule import lane_order
 from gbxcule_puffer.emulator.gpu.schedule.launch_shape import PATIENCE
 from gbxcule_puffer.emulator.gpu.schedule.steps import GpuSteps
-from gbxcule_puffer.emulator.hw import areas
-from gbxcule_puffer.emulator.launch import current_stream, fill
-from gbxcule_puffer.emulator.loops.find import marked_words
+from gbxcule_puffer.emulator.launch import current_stream
 from gbxcule_puffer.emulator.needed import prepare_steps
 from gbxcule_puffer.emulator.pieces.native import OFF, NativeCode
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess
 from gbxcule_puffer.emulator.probes.copies import Copies
-from gbxcule_puffer.emulator.probes.hooks import Hooks, rom_index
+from gbxcule_puffer.emulator.probes.hooks import rom_index
 from gbxcule_puffer.emulator.probes.screens import Screens
-from gbxcule_puffer.emulator.probes.until import ByteTest, Until, check_frames
+from gbxcule_puffer.emulator.probes.until import ByteTest, check_frames
 from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
 from gbxcule_puffer.emulator.schedule import (
     FRAMES_PER_STEP,
@@ -40,25 +34,8 @@ from gbxcule_puffer.emulator.schedule import (
     RELEASE_AFTER_FRAMES,
 )
 from gbxcule_puffer.emulator.snapshot import Snapshot, power_on, profile_of
-from gbxcule_puffer.emulator.state import INDEX, LCD_REGISTERS, Machine, describe, state_size
+from gbxcule_puffer.emulator.state import INDEX, LCD_REGISTERS
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
-
-ROW_PADDING = 128  # bytes: without them, the same address of all envs would share one set of a cache
-ROM_PADDING = 16  # bytes: the data path reads words before it checks whether they cross the end
-
-
-def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with_descriptors: bool = True) -> int:
-    """Bytes that an Emulator allocates: state, memory row and picture of each env (docs/state.md), and the data that
-    all envs share: the ROM as bytes, as 3-byte words and, for the data path, as descriptors, and a table of
-    addresses."""
-    picture_size = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // pixel_step**2
-    fields, row = state_size(cartridge, pixel_step)
-    per_env = 4 * fields + row + ROW_PADDING + picture_size + 4 + 4 + 1
-    shared = 5 * len(cartridge.data) + ROM_PADDING
-    if with_descriptors:
-        shared += lane_order.memory_needed(num_envs) + areas.SIZE
-        shared += 32 * ((cartridge.rom_banks + 2) * descriptors.BANK_STRIDE + 1)
-    return num_envs * per_env + shared
 
 
 class Emulator(HostAccess, Screens, Copies):
@@ -216,39 +193,14 @@ class Emulator(HostAccess, Screens, Copies):
         self._cpu_steps.forget()
 
     def _allocate(self) -> None:
-        """The arrays of state.Machine; those of the ROM are shared by all envs."""
-        cartridge, device = self.cartridge, self.device
-        size = self.pixel_step
-        shape = (self.num_envs, hw.SCREEN_HEIGHT // size, hw.SCREEN_WIDTH // size)
-        rom = np.frombuffer(cartridge.data, np.uint8)
-        words, waits = marked_words(cartridge.data, cartridge.sound)
-        self._code = code = torch.from_numpy(words).to(device)
-        fields, row = state_size(cartridge, size)
-        self._state = torch.zeros((fields, self.num_envs), dtype=torch.int32, device=device)
-        rows = torch.zeros((self.num_envs, row + ROW_PADDING), dtype=torch.uint8, device=device)
-        self._memory = rows[:, :row]
-        self._screen = torch.zeros(shape, dtype=torch.uint8, device=device)
-        self._skipped = torch.zeros(self.num_envs, dtype=torch.int32, device=device)
-        self._until = Until(cartridge, self.num_envs, device, self.frames_per_step)
-        self.machine = machine = fill(
-            Machine(),
-            rom=torch.from_numpy(np.concatenate([rom, np.zeros(ROM_PADDING, np.uint8)])).to(device),
-            code=code, waits=torch.from_numpy(waits).to(device),
-            op_length=torch.tensor(isa.lengths(), dtype=torch.uint8, device=device),
-            memory=self._memory, state=self._state, screen=self._screen, skipped=self._skipped,
-            frames=self._until.frames, pixel_step=size, instruction_budget=self.instruction_budget,
-            draw_later=int(self.device != "cpu" and self.kernel == "datapath"),
-        )  # fmt: skip
-        describe(machine, cartridge)
-        self._lanes: lane_order.LaneOrder | None = None
-        table = None
-        if self.kernel == "datapath":
-            table = torch.from_numpy(descriptor_table.rom_table(cartridge.data, cartridge.sound)).to(device)
-            machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)
-            self._lanes = lanes = lane_order.LaneOrder(self._state, self._skipped)
-            fill(machine, order=lanes.order, took=lanes.took, path=lanes.path)
-            fill(machine, areas=torch.from_numpy(areas.table()).to(device))
-        self._hooks = Hooks(cartridge, self.num_envs, code, table)
+        datapath = self.kernel == "datapath"
+        sizes = (self.num_envs, self.device, self.pixel_step, self.frames_per_step)
+        arrays = allocate(self.cartridge, *sizes, datapath)
+        self.machine, self._code, self._lanes = arrays.machine, arrays.code, arrays.lanes
+        self._state, self._memory, self._screen = arrays.state, arrays.memory, arrays.screen
+        self._skipped, self._until, self._hooks = arrays.skipped, arrays.until, arrays.hooks
+        self.machine.instruction_budget = self.instruction_budget
+        self.machine.draw_later = int(self.device != "cpu" and datapath)
 
     def stream(self) -> wp.Stream | None:
         """Torch's current CUDA stream of this thread, for Warp's launches; None on a CPU."""

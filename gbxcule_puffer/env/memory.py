@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.arrays import memory_needed
 from gbxcule_puffer.emulator.cartridge import Cartridge
-from gbxcule_puffer.emulator.emulator import memory_needed
 from gbxcule_puffer.emulator.schedule import PIXEL_STEPS
 from gbxcule_puffer.env.fields import FIELDS
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.pages import performance, state_table
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.arrays import memory_needed
 from gbxcule_puffer.emulator.cartridge import load_cartridge
-from gbxcule_puffer.emulator.emulator import memory_needed
 from gbxcule_puffer.emulator.gpu.schedule import lane_order
 from gbxcule_puffer.emulator.state import ARRAYS
 from gbxcule_puffer.errors import DeviceError

@@ -11,8 +11,8 @@ from gbxcule_puffer.apps.verify.verify import differences
 from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.arrays import memory_needed
 from gbxcule_puffer.emulator.cartridge import load_cartridge
-from gbxcule_puffer.emulator.emulator import memory_needed
 from gbxcule_puffer.emulator.saves import pyboy_state
 from gbxcule_puffer.emulator.saves.state_files import load_state_file, write_pyboy_state
 from gbxcule_puffer.emulator.snapshot import Snapshot
