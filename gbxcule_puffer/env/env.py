@@ -16,7 +16,7 @@ from gbxcule_puffer.device import resolve_device, room_for
 from gbxcule_puffer.emulator import Emulator, EmulatorLike
 from gbxcule_puffer.emulator.cartridge import Rom, load_cartridge
 from gbxcule_puffer.emulator.protocol import Launches
-from gbxcule_puffer.env.action_input import checked_actions, checked_mask, range_error
+from gbxcule_puffer.env.action_input import checked_actions, checked_mask
 from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.copies import EnvCopies
 from gbxcule_puffer.env.coverage import Coverage
@@ -31,9 +31,7 @@ from gbxcule_puffer.env.saved_state import arrays_of, check_config, packed, save
 from gbxcule_puffer.env.statistics import OF_DISTANCES, OF_SUCCESS
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.observe.layout import Array, Given, ShowsPictures
-from gbxcule_puffer.tasks.observe.objects import ObjectReader
 from gbxcule_puffer.tasks.observe.pixels import rows_of
-from gbxcule_puffer.tasks.observe.stack import FrameStack
 from gbxcule_puffer.tasks.ram import Ram
 
 
@@ -262,18 +260,8 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures, Generic[Given]):
 
         Raises: ActionError if an action of these steps was out of range.
         """
-        episodes = self._episodes
-        envs = episodes.envs
-        taus = episodes.score.members["taus"][envs.stage]
-        info, shares, out_of_range = episodes.stats.read(envs.distance, taus, envs.bad_action.any())
-        if out_of_range:
-            raise range_error(self.codec)
         absent = (() if self.has_goal else OF_DISTANCES) + (() if self.has_success else OF_SUCCESS)
-        info = {name: value for name, value in info.items() if name not in absent}
-        if self.options.info_mode == "full":
-            info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
-        info |= {} if episodes.coverage is None else episodes.coverage.read()
-        return info | episodes.curriculum.read() | episodes.tasks.read()
+        return self._episodes.read(absent, self.options.info_mode == "full")
 
     def statistics(self) -> dict[str, torch.Tensor]:
         """The Tasks' statistics of the episodes that the last step ended, (num_envs,) float64 by their names in the
@@ -347,7 +335,7 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures, Generic[Given]):
     def _episodes(self) -> Episodes:
         """Raises: ConfigError before the first reset of an env with io="numpy", and after close."""
         if self._started is None:
-            raise ConfigError(closed_line(self) if is_closed(self) else "the env does not run: call reset first")
+            raise ConfigError(closed_line(self) if is_closed(self) else "the env is not running: call reset first")
         return self._started
 
     def _give(self, tensor: torch.Tensor) -> Given:
@@ -381,13 +369,9 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures, Generic[Given]):
         size = 2 * n * self.layout.dtype.itemsize  # observations, and those that new episodes replace
         with room_for(size, str(device), f"num_envs {n:,}", "use fewer envs, or smaller observations"):
             self._out = StepBuffers(n, self.layout.box, device, numpy_buffers)
-            colors = emulator.colors if self.cartridge.model == "cgb" else None
-            objects = None if self.layout.kind.is_picture else ObjectReader(emulator, self.layout.kind)
-            shown = emulator.screen if objects is None else objects.values
-            stack = FrameStack(shown, self.layout, self._out.observations, colors)
-            self._started = Episodes(emulator, self._task, self._out, stack, self.options, objects)
+            self._started = Episodes(emulator, self._task, self._out, self.options)
         return {
-            "observations": stack.observations,
+            "observations": self._episodes.stack.observations,
             "rewards": self._out.rewards,
             "terminals": self._out.terminals,
             "truncations": self._out.truncations,

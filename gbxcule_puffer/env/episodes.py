@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 
 from gbxcule_puffer.emulator.protocol import EmulatorLike
-from gbxcule_puffer.env.action_input import ActionInput
+from gbxcule_puffer.env.action_input import ActionInput, range_error
 from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.coverage import Coverage
 from gbxcule_puffer.env.curriculum.bonuses import VisitBonus
@@ -35,8 +35,7 @@ class Episodes:
     """The episodes of an emulator's envs: `step` plays them, `begin_all` starts them again.
 
     envs: tensors of each env (env/fields.py); final_observation: the observations that the last step's resets replaced;
-    final_pictures: the pictures that they replaced, after `keep_pictures`; objects: the reader of what is observed,
-    unless that is pictures. Allocates only here and there.
+    final_pictures: the pictures that they replaced, after `keep_pictures`.
     """
 
     def __init__(
@@ -44,19 +43,20 @@ class Episodes:
         emulator: EmulatorLike,
         task: EnvTask,
         out: StepBuffers,
-        stack: FrameStack,
         options: EnvOptions,
-        objects: ObjectReader | None = None,
     ) -> None:
         n, device = emulator.num_envs, out.rewards.device
-        self.emulator, self.out, self.stack, self._stagger = emulator, out, stack, options.stagger
-        self._objects = objects
+        self.emulator, self.out, self._stagger = emulator, out, options.stagger
+        observed, colors = task.layout.kind, emulator.colors if emulator.model == "cgb" else None
+        self._objects = objects = None if observed.is_picture else ObjectReader(emulator, observed)
+        shown = emulator.screen if objects is None else objects.values
+        self.stack = stack = FrameStack(shown, task.layout, out.observations, colors)
         self.final_observation = torch.zeros_like(stack.observations)
         self._vectors, self._final_vectors = map(stack.layout.split, (stack.observations, self.final_observation))
         self.envs = EnvTensors(n, device, rewards=out.rewards, terminals=out.terminals, truncations=out.truncations)
         self.random = CounterRandom(n, device, options.first_env)
         codec, blocked, sticky = task.codec, options.blocked_actions, options.sticky_actions
-        self.actions, blocks = codec.actions, any(each.blocks for each in task.tasks)
+        self._codec, blocks = codec, any(each.blocks for each in task.tasks)
         self.input = ActionInput(codec, blocked, sticky, self.envs, self.random, emulator.frames_per_step, blocks)
         self.score = GoalScore(task.stages, options, self.envs)
         self.stats = EpisodeStats(n, codec.num_actions, device, bool(options.until or codec.frames))
@@ -156,6 +156,23 @@ class Episodes:
         """The pictures as people see them."""
         return self.emulator.colors if self.emulator.model == "cgb" else self.emulator.screen
 
+    def read(self, absent: Sequence[str], action_shares: bool) -> dict[str, float]:
+        """Statistics since the last read, by a few host reads, without those that are `absent`; action_shares: with
+        the share of each action.
+
+        Raises: ActionError if an action of these steps was out of range.
+        """
+        envs = self.envs
+        taus = self.score.members["taus"][envs.stage]
+        info, shares, out_of_range = self.stats.read(envs.distance, taus, envs.bad_action.any())
+        if out_of_range:
+            raise range_error(self._codec)
+        info = {name: value for name, value in info.items() if name not in absent}
+        if action_shares:
+            info |= {f"action_hist/{name}": share for name, share in zip(self._codec.actions, shares, strict=True)}
+        info |= {} if self.coverage is None else self.coverage.read()
+        return info | self.curriculum.read() | self.tasks.read()
+
     def env_tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that each env's next steps depend on, besides its machine."""
         own = self.envs.saved() | self.stats.tensors() | self.tasks.tensors()
@@ -195,5 +212,5 @@ class Episodes:
         if self.milestones is not None:
             self.milestones.begin(self.envs.ended)
         if self.input.blocked is not None:
-            self.tasks.block(self.actions, self.input.blocked)
+            self.tasks.block(self._codec.actions, self.input.blocked)
         self.tasks.observe(self.emulator.screen, self._vectors)

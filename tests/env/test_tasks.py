@@ -245,7 +245,7 @@ def test_combinations_press_the_same_in_pyboy(start: dict[str, Any]) -> None:
 def test_the_memory_can_be_read_without_a_task(start: dict[str, Any]) -> None:
     for kind in (GBxCuLEEnv, PyBoyPufferSingle):
         env = kind(**start, num_envs=2)
-        with pytest.raises(ConfigError, match="the env does not run: call reset first"):
+        with pytest.raises(ConfigError, match="the env is not running: call reset first"):
             _ = env.ram
         env.reset()
         for row in random_actions(4, 2, seed=6):
