@@ -67,12 +67,13 @@ def range_error(codec: ActionCodec) -> ActionError:
 
 
 class ActionInput:
-    """The action of each env: fills `action`, the action taken, and `buttons` of the env's tensors. frames: of each
-    env's step, (num_envs,) int32; None if all actions take frames_per_step.
+    """The action of each env: fills `action`, the action taken, and `buttons` of the env's tensors.
 
-    A blocked action presses nothing. blocked (num_envs, actions) bool: those that a Task blocks now; None without such
-    a Task. With probability `sticky` a step repeats the previous action, except in an
+    A blocked action presses nothing. With probability `sticky` a step repeats the previous action, except in an
     episode's first step. Allocates only here.
+
+    frames: of each env's step, (num_envs,) int32; None if all actions take frames_per_step. blocked: the actions that
+    a Task blocks now, (num_envs, actions) bool; None without such a Task.
     """
 
     def __init__(

@@ -34,8 +34,8 @@ class Field:
 FIELDS = (
     # The results of a step.
     Field("rewards", torch.float32, "the step's reward"),
-    Field("terminals", torch.bool, "the episode ended at its goal"),
-    Field("truncations", torch.bool, "the episode ended for another reason"),
+    Field("terminals", torch.bool, "the episode ended, not by a limit: at its goal, or by a Task"),
+    Field("truncations", torch.bool, "a limit, or a lock, ended the episode"),
     Field("ended", torch.bool, "the episode ended, and another one began"),
     Field("failures", torch.bool, "a Task ended the episode for good, as no success"),
     # The action.
@@ -109,7 +109,7 @@ _MEMBERS |= PICTURES | GOALS | SLOTS | MACHINES
 
 Episode = wp.struct(type("Episode", (), {"__annotations__": _MEMBERS, "__module__": __name__}))
 """What the kernels of a step's end work with (env/step_end/parts.py): FIELDS that are in_kernel, PICTURES
-(observations.FrameStack), GOALS (score.GoalScore), SLOTS (curriculum.starts.Starts), MACHINES (emulator.pool)."""
+(tasks/observe/stack.py), GOALS (score.GoalScore), SLOTS (curriculum.starts.Starts), MACHINES (emulator.pool)."""
 
 
 class EnvTensors:

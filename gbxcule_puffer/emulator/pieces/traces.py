@@ -90,11 +90,6 @@ class Trace:
             for first, part in parts
         ]
 
-    @property
-    def first_banked(self) -> Step | None:
-        """The first step in the switchable bank."""
-        return next((step for step in self.steps if step.pc >= hw.ROM_BANK_SIZE), None)
-
 
 class Tracer:
     """Finds the traces of a ROM. executed: how often each instruction was, by ROM index; loops: where loops begin of

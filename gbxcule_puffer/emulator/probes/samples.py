@@ -18,7 +18,6 @@ from gbxcule_puffer.emulator.emulator import Emulator
 from gbxcule_puffer.emulator.sound_fields import MOST_SAMPLES, SAMPLES, SAMPLES_HEAD
 
 SAMPLES_A_SECOND = 48_000
-LOUDEST = 60  # of a sample: four channels of 15
 START = SAMPLES - hw.ROW_BASE
 MUTED = START + 12  # the last of the words
 FIRST = START + SAMPLES_HEAD

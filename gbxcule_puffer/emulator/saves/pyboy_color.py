@@ -33,7 +33,7 @@ def pixels_of(colors: np.ndarray) -> np.ndarray:
 
 
 def shades_of(colors: np.ndarray) -> np.ndarray:
-    """Shades 0 to 3, uint8, of colours (hw/color/picture.py, grey)."""
+    """Shades 0 to 3, uint8, of colours (hw/lcd/color_picture.py, grey)."""
     luma = (2 * (colors & 31) + 5 * (colors >> 5 & 31) + (colors >> 10 & 31)) >> 3
     return (3 - (luma >> 3)).astype(np.uint8)
 

@@ -9,7 +9,7 @@ import torch
 from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.probes.samples import LOUDEST, SAMPLES_A_SECOND, HeardEmulator
+from gbxcule_puffer.emulator.probes.samples import SAMPLES_A_SECOND, HeardEmulator
 from gbxcule_puffer.emulator.sound_fields import SAMPLES
 from tests.conformance.test_sound import rom_of
 from tests.support.sound import emulator_sound
@@ -21,6 +21,7 @@ BAND = """F3 3E 80 E0 26 3E 77 E0 24  21 30 FF 0E 10 7D 07 07 07 A9 22 0D 20 F8
           F0 04 E0 25 E0 13 E0 18 E0 1D  F6 80 E0 12 E0 17 E0 21 E0 22
           3E 86 E0 14 E0 19 E0 1E E0 23  01 00 05 0B 78 B1 20 FB 18 DC"""
 FRAMES = 60
+LOUDEST = 60  # of a sample: four channels of 15
 PER_STEP = {"instructions", "release_at"}  # registers that count within a step
 
 
