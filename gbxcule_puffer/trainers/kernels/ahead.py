@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -17,24 +17,24 @@ from gbxcule_puffer.trainers.kernels import convolutions, heads, steps
 
 CHANNELS = 16, 32  # outputs of the two convolutions of all networks
 HIDDEN = 256  # of the hidden layer of ppo_lite.py
-# Seconds until a thread gives Python's lock to one that waits. Each operation of NumPy lets it go: with the usual 5 ms
-# the run's own start would wait for it most of the time.
-SWITCH = 1e-4
-USUAL_SWITCH = sys.getswitchinterval()
 _begun: list[Future[None]] = []
 
 
 def begin(device: torch.device, picture_shape: tuple[int, int, int], ppo: bool = False) -> None:
     """Starts to compile the kernels for pictures (channels, rows, columns), and those for PPO's minibatches, in threads
-    of their own. `finish` waits for them. Where Triton lacks what it needs, a line says so."""
+    of their own. `finish` waits for them. Where Triton lacks what it needs, a line says so.
+
+    Before its first kernel, Triton reads and hashes its own 400 MB: one work begins alone, else each thread would do
+    that, and the run's own start wait for Python's lock each time that one of them goes on.
+    """
     if not convolutions.HAS_TRITON:
         _warn("it needs a C compiler and Python's headers")
     elif convolutions.has_kernels(device, *picture_shape[1:]):
         works = [partial(_use_pixels, picture_shape, ppo), partial(_use_features, picture_shape)]
         works += [_use_heads, _use_steps] if ppo else []
-        sys.setswitchinterval(SWITCH)
         pool = ThreadPoolExecutor(len(works))
-        _begun.extend(pool.submit(_on, device, work) for work in works)
+        first = pool.submit(_on, device, _use_sums)
+        _begun.extend([first, *(pool.submit(_on, device, work, behind=first) for work in works)])
         pool.shutdown(wait=False)
 
 
@@ -47,7 +47,6 @@ def finish() -> None:
             if convolutions.HAS_TRITON:  # the first of them
                 _warn((str(error).strip().splitlines() or [type(error).__name__])[0])
             convolutions.HAS_TRITON = False
-    sys.setswitchinterval(USUAL_SWITCH)
 
 
 def _warn(reason: str) -> None:
@@ -55,8 +54,10 @@ def _warn(reason: str) -> None:
     print(f"warning: Triton cannot compile ({reason}): the convolutions are cuDNN's, and slower", file=sys.stderr)
 
 
-def _on(device: torch.device, work: Callable[[partial[Tensor]], None]) -> None:
-    """Does a work with zeros on a GPU: it runs each kernel once; then it is there for any number of pictures."""
+def _on(device: torch.device, work: Callable[[partial[Tensor]], None], behind: Future[None] | None = None) -> None:
+    """Does a work with zeros on a GPU, `behind` another one: it runs each kernel once; then it is there for any number
+    of pictures."""
+    wait([behind] if behind else [])
     with torch.cuda.device(device):
         work(partial(torch.zeros, device=device))
 
@@ -79,6 +80,10 @@ def _use_features(picture_shape: tuple[int, int, int], zeros: partial[Tensor]) -
     features = zeros((1, rows // 4 - 1, columns // 4 - 1, first), dtype=torch.bfloat16)
     output = convolutions.on_features(features, weight := zeros(second, first, 4, 4), zeros(second))
     convolutions.features_backward(features, weight, output, output)
+
+
+def _use_sums(zeros: partial[Tensor]) -> None:
+    convolutions.column_sums(zeros(1, 1))
 
 
 def _use_heads(zeros: partial[Tensor]) -> None:
