@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, Generic
 
 import numpy as np
-import pufferlib
 import torch
 
 from gbxcule_puffer.closing import close_for_good, closed_line, is_closed
@@ -26,6 +25,7 @@ from gbxcule_puffer.env.episodes import Episodes
 from gbxcule_puffer.env.needed import prepare_env
 from gbxcule_puffer.env.options import EnvOptions, options_of, signature, whole_number
 from gbxcule_puffer.env.protocol import Infos
+from gbxcule_puffer.env.puffer_env import NativeEnv
 from gbxcule_puffer.env.randomness import Seed, checked_seed
 from gbxcule_puffer.env.saved_state import arrays_of, check_config, packed, saved_machines, unpacked
 from gbxcule_puffer.env.statistics import OF_DISTANCES, OF_SUCCESS
@@ -35,7 +35,7 @@ from gbxcule_puffer.tasks.observe.pixels import rows_of
 from gbxcule_puffer.tasks.ram import Ram
 
 
-class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures, Generic[Given]):  # pyright: ignore[reportAttributeAccessIssue]
+class GBxCuLEEnv(EnvCopies, NativeEnv, ShowsPictures, Generic[Given]):
     """`num_envs` Game Boys as one PufferEnv: reach the pictures of `goal_dir` from `start_state` by buttons alone.
 
     reward = step_cost + alpha * (previous distance - distance) + goal_bonus * done, where done = distance < tau for
