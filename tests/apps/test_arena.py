@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from gbxcule_puffer.apps.arena.recording import has_ended
-from gbxcule_puffer.apps.arena.records import read_record
+from gbxcule_puffer.apps.arena.records import read_record, unpacked
 from gbxcule_puffer.apps.arena.running import BARE
 from gbxcule_puffer.apps.side_by_side import SideBySide
 from gbxcule_puffer.cli import main
@@ -37,6 +37,14 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "one.json"
 
 
+def content_of(record: Path) -> Any:
+    """What a record's file holds, with its actions as lists of texts, which a record may have, too."""
+    found = json.loads(record.read_text())
+    for each in found["evaluations"].values():
+        each["actions"] = unpacked(each["actions"])
+    return found
+
+
 def test_a_record_says_what_was_trained_and_what_it_reached(record: Path) -> None:
     found = read_record(record)
     assert (found.game, found.agent, found.script, found.steps) == ("orchard", "mine", "ppo_lite", STEPS)
@@ -55,11 +63,21 @@ def test_a_true_record_is_verified(record: Path, capsys: pytest.CaptureFixture[s
     assert "4 episodes" in capsys.readouterr().out
 
 
+def test_actions_are_packed_or_texts(record: Path, tmp_path: Path) -> None:
+    """A record is a few lines for each evaluation, and the older form, with a text for each episode, is read, too."""
+    found = read_record(record)
+    (tmp_path / "texts.json").write_text(json.dumps(content_of(record)))
+    assert read_record(tmp_path / "texts.json") == found
+    found.write(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_text() == record.read_text()
+    assert not any(actions in record.read_text() for each in found.evaluations.values() for actions in each.actions)
+
+
 def test_a_folder_may_pay_for_and_count_something_else_later(
     record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The return of a record and some statistics are of its time; its score is compared."""
-    found = json.loads(record.read_text())
+    found = content_of(record)
     values = found["evaluations"]["test"]["values"]
     values["return"][0] += 0.5
     values["apples_in_a_row"] = [3.0, 4.0]
@@ -129,7 +147,7 @@ def unknown_action(found: Any) -> None:
 def test_a_changed_record_is_found_out(
     record: Path, tmp_path: Path, change: Callable[[Any], None], wanted: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = json.loads(record.read_text())
+    found = content_of(record)
     change(found)
     (tmp_path / "changed.json").write_text(json.dumps(found))
     assert main(["arena", "verify", str(tmp_path)]) == 1
@@ -146,15 +164,30 @@ def test_a_changed_record_is_found_out(
         lambda found: found["evaluations"]["train"]["values"]["return"].__setitem__(0, 10**400),
         lambda found: found["evaluations"]["train"]["states"].pop(),
         lambda found: found["evaluations"]["train"].update(actions=[]),
+        lambda found: found["evaluations"]["train"].update(actions={"lengths": [5, 5], "packed": "eJw="}),
+        lambda found: found["evaluations"]["train"].update(actions={"lengths": [5, 5], "packed": "no base64"}),
+        lambda found: found["evaluations"]["train"].update(actions={"lengths": [5, -5], "packed": "eJwDAAAAAAE="}),
         lambda found: found.update(seed="1"),
         lambda found: found.update(settings=[]),
     ],
-    ids=["game", "curve", "no curve", "numbers", "states", "actions", "seed", "settings"],
+    ids=[
+        "game",
+        "curve",
+        "no curve",
+        "numbers",
+        "states",
+        "actions",
+        "cut off",
+        "not packed",
+        "lengths",
+        "seed",
+        "settings",
+    ],
 )
 def test_a_damaged_record_is_one_line(
     record: Path, tmp_path: Path, change: Callable[[Any], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = json.loads(record.read_text())
+    found = content_of(record)
     change(found)
     (tmp_path / "bad.json").write_text(json.dumps(found))
     assert main(["arena", "verify", str(tmp_path / "bad.json")]) == 1

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import math
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from gbxcule_puffer.apps.arena.replays import LETTERS, RETURN, SUCCESS, Episodes
 from gbxcule_puffer.errors import StateError
-from gbxcule_puffer.files import Kind, StrPath, read_object, write_json
+from gbxcule_puffer.files import Kind, StrPath, inflate, read_object, write_text
 
 FORMAT, VERSION = "gbxcule-arena", 1
 KIND = Kind("arena record", StateError, "give a file of puffer arena record")
@@ -21,6 +25,7 @@ STEPS, SECONDS = "steps", "seconds"  # of a curve
 TRAIN, TEST = "train", "test"  # evaluations: on the levels of the training, or the start as it is; on the test levels
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}")  # of a game, an agent, a script
 DIGEST = re.compile(r"[0-9a-f]{32}")
+LIST, LINE_BREAK = re.compile(r"\[\n\s*([^][{}]*?)\n\s*\]"), re.compile(r"\n\s*")  # of indented JSON
 
 
 @dataclass(frozen=True)
@@ -71,8 +76,37 @@ class Record:
         return f"{self.game}__{self.agent}__{self.seed}"
 
     def write(self, path: StrPath) -> None:
-        """Writes the file. Raises: StorageError."""
-        write_json(path, {"format": FORMAT, "version": VERSION, **asdict(self)})
+        """Writes the file: JSON, a list in a line, packed actions. Raises: StorageError."""
+        content = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        for each in content["evaluations"].values():
+            each["actions"] = packed(each["actions"])
+        text = json.dumps(content, indent=1, allow_nan=False)
+        flat = LIST.sub(lambda found: f"[{re.sub(LINE_BREAK, ' ', found[1])}]", text)
+        write_text(path, flat + "\n")
+
+
+def packed(actions: Sequence[str]) -> dict[str, Any]:
+    """Texts of actions as a record has them: their `lengths`, and all in one, `packed` by zlib as base64."""
+    data = zlib.compress("".join(actions).encode(), 9)
+    return {"lengths": [len(each) for each in actions], "packed": base64.b64encode(data).decode()}
+
+
+def unpacked(found: Any) -> list[Any]:
+    """The texts that `packed` made of them; a list, as older records have, as it is; of anything else none."""
+    if isinstance(found, list):
+        return found
+    lengths, text = (found.get(name) for name in ("lengths", "packed")) if isinstance(found, dict) else (None, None)
+    if not isinstance(lengths, list) or not all(type(each) is int and 0 < each < LARGEST for each in lengths):
+        return []
+    try:
+        data = base64.b64decode(text if isinstance(text, str) else "", validate=True)
+    except ValueError:
+        return []
+    ends = list(accumulate(lengths))
+    whole = inflate(data, ends[-1]) if ends and ends[-1] <= LARGEST else None
+    if whole is None or not whole.isascii():
+        return []
+    return [whole[end - length : end].decode() for end, length in zip(ends, lengths, strict=True)]
 
 
 def read_record(path: StrPath) -> Record:
@@ -116,8 +150,9 @@ def _are_numbers(columns: Mapping[str, Any], count: int) -> bool:
 def _episodes(found: object, path: StrPath) -> Episodes:
     if not isinstance(found, dict) or found.keys() != {each.name for each in fields(Episodes)}:
         raise KIND.bad(path, "is damaged (an evaluation)")
-    actions, states, values, seed = (found[name] for name in ("actions", "states", "values", "seed"))
-    count = len(actions) if isinstance(actions, list) else 0
+    states, values, seed = (found[name] for name in ("states", "values", "seed"))
+    actions = unpacked(found["actions"])
+    count = len(actions)
     if not 1 <= count <= MOST_EPISODES or not isinstance(states, list) or len(states) != count:
         raise KIND.bad(path, f"is damaged (episodes: from 1 to {MOST_EPISODES})")
     if not all(isinstance(each, str) and each and set(each) <= set(LETTERS) for each in actions):
