@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 INK, PALE = "#333333", "#999999"
 COLUMNS = 4  # of the games' panels
+LEGEND = "seconds of training; dots: final evaluation; dashed: solved, dotted: random play"
 STYLE = {
     "font.size": 9, "axes.titlesize": 10, "axes.titleweight": "bold", "axes.titlelocation": "left",
     "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": PALE, "axes.labelcolor": INK,
@@ -63,13 +64,14 @@ def draw_aggregates(results: Results, out: Path) -> None:
 
 
 def _over(results: Results, axes: Axes, column: str) -> None:
-    """The IQMs of the training's own episodes, up to where an agent's first run ends."""
+    """The IQMs of the training's own episodes, up to where half of an agent's runs have ended; those that have keep
+    their last score."""
     games = results.common
     for agent in results.compared:
         runs = [run for game in games for run in results.runs(agent, game)]
         if not runs:
             continue
-        at = np.linspace(0, min(last(run, column) for run in runs), POINTS)
+        at = np.linspace(0, np.median([last(run, column) for run in runs]), POINTS)
         curves = results.curves(agent, games, column, at)
         _line(
             axes,
@@ -82,8 +84,8 @@ def _over(results: Results, axes: Axes, column: str) -> None:
 
 
 def draw_games(results: Results, out: Path) -> None:
-    """A panel for each game: the score of the training's own episodes over steps, median and range of the seeds, beside
-    random and played scores, as one PNG."""
+    """A panel for each game: the score of the training's own episodes over seconds, median and range of the seeds, and
+    the mean of the final evaluations, beside random play and what counts as solved, as one PNG."""
     plt, games = pyplot(), list(results.scales)
     rows = -(-len(games) // COLUMNS)
     with plt.rc_context(STYLE):
@@ -91,21 +93,10 @@ def draw_games(results: Results, out: Path) -> None:
         figure, panels = plt.subplots(rows, min(COLUMNS, len(games)), squeeze=False, **size)
         for game, axes in zip(games, panels.flat, strict=False):
             scale = results.scales[game]
-            for value, style in ((scale.played, (0, (4, 3))), (scale.random, (0, (1, 2)))):
+            for value, style in ((scale.solved, (0, (4, 3))), (scale.random, (0, (1, 2)))):
                 axes.axhline(value, color=INK, ls=style, lw=1)
             for agent in results.agents:
-                runs = results.runs(agent, game)
-                if any(run.curve[STEPS] for run in runs):  # else no episode has ended
-                    at = np.linspace(0, min(last(run, STEPS) for run in runs), POINTS)
-                    own = scale.random + (scale.played - scale.random) * results.curves(agent, [game], STEPS, at)[0]
-                    _line(
-                        axes,
-                        agent,
-                        colour_of(results, agent),
-                        at / 1e6,
-                        np.median(own, 0),
-                        np.array([own.min(0), own.max(0)]),
-                    )
+                _runs(results, axes, agent, game)
             axes.set_title(game)
         for axes in panels.flat[len(games) :]:
             axes.set_axis_off()
@@ -113,8 +104,21 @@ def draw_games(results: Results, out: Path) -> None:
         for axes in panels.flat:
             handles |= {label: line for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
         figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles))
-        figure.supxlabel("million steps; dashed: the played episode, dotted: random play", fontsize=9, color=INK)
+        figure.supxlabel(LEGEND, fontsize=9, color=INK)
         save(figure, out)
+
+
+def _runs(results: Results, axes: Axes, agent: str, game: str) -> None:
+    """An agent's runs of a game: the median and the range of their curves, and a dot for their final evaluations."""
+    runs, scale, colour = results.runs(agent, game), results.scales[game], colour_of(results, agent)
+    if not runs:
+        return
+    end = np.median([last(run, SECONDS) for run in runs])
+    if any(run.curve[SECONDS] for run in runs):  # else no episode has ended
+        at = np.linspace(0, end, POINTS)
+        own = scale.random + (scale.played - scale.random) * results.curves(agent, [game], SECONDS, at)[0]
+        _line(axes, agent, colour, at, np.median(own, 0), np.array([own.min(0), own.max(0)]))
+    axes.plot(end, np.mean([results.score(run) for run in runs]), "o", color=colour, ms=4, clip_on=False, zorder=3)
 
 
 def colour_of(results: Results, agent: str) -> str:
