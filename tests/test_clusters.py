@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import subprocess
 from pathlib import Path
 
@@ -84,8 +83,20 @@ def test_sky_starts_torchrun_and_keeps_the_run(rank: int, tmp_path: Path) -> Non
     assert (kept / "long/seen.txt").exists() == (rank == 0)
     if rank == 0:
         assert (kept / "long/seen.txt").read_text().split() == ["before.txt", "seen.txt"]
-    installs = [shlex.split(line) for line in found["setup"].splitlines()]
-    assert installs[1][-3:] == ["-c", "constraints.txt", "."] and (ROOT / "constraints.txt").exists()
+
+
+def test_sky_installs_into_a_python_that_is_new_enough(tmp_path: Path) -> None:
+    """Its machines may have 3.10; uv lies in ~/.local/bin, which need not be on the path."""
+    (tmp_path / ".local/bin").mkdir(parents=True)
+    program(tmp_path / ".local/bin/uv", 'echo "$@"')
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    result = subprocess.run(["bash", "-c", sky()["setup"]], env=env, capture_output=True, text=True, check=True)
+    made, installed = (line.split() for line in result.stdout.splitlines())
+    assert made[0] == "venv" and installed[:2] == ["pip", "install"]
+    assert installed[installed.index("--python") + 1] == made[-1] == ".venv", "which the run's script activates"
+    assert installed[-3:] == ["-c", "constraints.txt", "."] and (ROOT / "constraints.txt").exists()
+    (least,) = re.findall(r'python_requires=">=3\.(\d+)"', (ROOT / "setup.py").read_text())
+    assert int(made[made.index("--python") + 1].removeprefix("3.")) >= int(least)
 
 
 def instructions() -> list[tuple[str, str]]:
