@@ -7,8 +7,8 @@ r"""Trainings of a long game: milestones over steps and seconds, memory over tim
 A row for each variant of the settings and each seed: a training in a process of its own, one at a time on each device
 (--jobs: more), for --seconds or --steps. What follows `--` are flags of all of them. --read: rows of runs that have
 been made already, such as one under torchrun. Beside the record stand the last picture of coverage of each run that has
-one, and its milestones. The record is written after each row, so that only the rest is lost where a time limit cuts it
-off.
+one, and a film of all of them. The record is written after each row, so that only the rest is lost where a time limit
+cuts it off.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 from benchmarks.training.seconds_to_score import portable
 from benchmarks.training.suite import Record
 from gbxcule_puffer.apps.side_by_side import NEVER, SideBySide
@@ -40,6 +42,7 @@ CURVES = {  # in a row, and in a run's records
 }  # fmt: skip
 POINTS = 40  # of a curve
 LOOK_SECONDS = 5.0  # between two looks at the memory
+SCALE, MILLISECONDS = 4, 250  # of a film of coverage: pixels of a cell, and of each picture
 
 Job = tuple[str, int]  # variant, seed
 
@@ -96,10 +99,18 @@ def row_of(folder: Path) -> dict[str, Any]:
 
 
 def keep(folder: Path, name: str, out: Path) -> None:
-    """Copies the last picture of coverage to beside the record."""
-    pictures = sorted((folder / "media").glob("coverage_*.png"), key=lambda path: path.stat().st_mtime)
-    if pictures:
-        shutil.copy(pictures[-1], out.with_name(f"{out.stem}-{name}.png"))
+    """Writes the last picture of coverage beside the record, and a film of all of them."""
+    paths = sorted((folder / "media").glob("coverage_*.png"), key=lambda path: int(path.stem.split("_")[1]))
+    if not paths:
+        return
+    shutil.copy(paths[-1], out.with_name(f"{out.stem}-{name}.png"))
+    pictures = [Image.open(path).convert("RGB") for path in paths]
+    size = tuple(max(lengths) for lengths in zip(*(picture.size for picture in pictures), strict=True))
+    scaled = (size[0] * SCALE, size[1] * SCALE)  # a picture grows with the maps that were seen
+    frames = [picture.crop((0, 0, *size)).resize(scaled, Image.Resampling.NEAREST) for picture in pictures]
+    frames[0].save(
+        out.with_name(f"{out.stem}-{name}.gif"), save_all=True, append_images=frames[1:], duration=MILLISECONDS, loop=0
+    )
 
 
 class MemoryLog:

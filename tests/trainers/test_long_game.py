@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from benchmarks.training.gateward_folder import main as make_folder
 from benchmarks.training.gateward_folder import strong
@@ -34,8 +35,8 @@ def run(tmp_path: Path) -> Path:
     (folder / "metrics.jsonl").write_text("\n".join(lines))
     milestones = [{"name": "got_letter", "number": 2, "step": 7000, "seconds": 130.5}]
     (folder / "milestones.jsonl").write_text("".join(json.dumps(line) + "\n" for line in milestones))
-    for number, name in enumerate(("coverage_9.png", "coverage_10.png", "sheet.png")):
-        (folder / "media" / name).write_bytes(bytes([number]))
+    for height, name in ((3, "coverage_10.png"), (2, "coverage_9.png"), (9, "sheet.png")):
+        Image.new("RGB", (192, height), (height, 0, 0)).save(folder / "media" / name)
     return folder
 
 
@@ -50,7 +51,10 @@ def test_a_row_is_of_the_files_of_a_run(run: Path, tmp_path: Path, capsys: pytes
     curve = row["curves"]["most"]
     assert len(curve) <= 41 and curve[0] == [100, 0.0] and curve[-1] == [20_000, 4.0] and row["curves"]["maps"] == []
     assert row["files"]["number"] == 6
-    assert (tmp_path / "long-run.png").read_bytes() == b"\1", "the newest picture of coverage"
+    with Image.open(tmp_path / "long-run.png") as picture, Image.open(tmp_path / "long-run.gif") as film:
+        assert picture.size == (192, 3), "the newest picture of coverage"
+        assert film.size == (4 * 192, 4 * 3) and getattr(film, "n_frames", 1) == 2
+        assert [film.convert("RGB").getpixel((0, y)) for y in (0, 11)] == [(2, 0, 0), (0, 0, 0)], "the older one first"
     line = "| run | 3 | 64 | 20,000 | 260 | 100 | 1 | got_letter, 7,000 steps, 130 s | 6, 0.0 MB |"
     assert capsys.readouterr().out.splitlines()[-1] == line
 
