@@ -1,4 +1,4 @@
-"""The table of docs/lab/long-games.md and its picture of milestones over steps, from records of training.long_game.
+"""The table of docs/lab/long-games.md and its picture of milestones, from records of training.long_game.
 
 python -m benchmarks.pages.long_game RECORD.json --out PICTURE.png
 """
@@ -15,7 +15,7 @@ from gbxcule_puffer.files import new_file
 from gbxcule_puffer.games import load_game
 
 FULL = "all"  # the variant from which the others differ in one thing, whose seeds are drawn in black
-FIRST = 0.2  # million steps, where the picture begins
+FIRST = {"steps": 0.2, "seconds": 2.0}  # million steps and seconds, where the pictures begin
 
 
 def reached(row: dict[str, Any], steps: float) -> int:
@@ -38,30 +38,32 @@ def table(rows: Sequence[dict[str, Any]], marks: Sequence[int]) -> str:
 
 
 def draw(rows: Sequence[dict[str, Any]], out: Path) -> None:
-    """Milestones over steps, a line for each run."""
+    """Milestones over steps and over seconds, a line for each run."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(9, 4.5))
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True)
     others = list(dict.fromkeys(row["variant"] for row in rows if row["variant"] != FULL))
-    known = set[str]()
-    for row in rows:
-        found = sorted(step / 1e6 for _, step, _ in row["milestones"])
-        x, y = [FIRST, *found, row["steps"] / 1e6], [*range(len(found) + 1), len(found)]
-        name = row["variant"]
-        style = {"color": "black", "lw": 2} if name == FULL else {"color": f"C{others.index(name)}", "lw": 1.3}
-        axes.step(x, y, where="post", label=None if name in known else name, **style)  # pyright: ignore
-        known.add(name)
-    axes.set_xscale("log")
-    axes.set_xlim(left=FIRST)
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.set_xlabel("env steps, millions")
-    axes.set_ylabel("milestones")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.2)
-    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    ways = {"env steps, millions": (1, 1e6, "steps"), "seconds of training": (2, 1, "seconds")}
+    for axis, (label, (part, unit, end)) in zip(axes, ways.items(), strict=True):
+        known = set[str]()
+        for row in rows:
+            found = sorted(each[part] / unit for each in row["milestones"])
+            x, y = [FIRST[end], *found, row[end] / unit], [*range(len(found) + 1), len(found)]
+            name = row["variant"]
+            style = {"color": "black", "lw": 2} if name == FULL else {"color": f"C{others.index(name)}", "lw": 1.3}
+            axis.step(x, y, where="post", label=None if name in known else name, **style)
+            known.add(name)
+        axis.set_xscale("log")
+        axis.set_xlim(left=FIRST[end])
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.set_xlabel(label)
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(alpha=0.2)
+    axes[0].set_ylabel("milestones")
+    axes[1].legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     figure.tight_layout()
     with new_file(out) as file:
         figure.savefig(file, format="png", dpi=110)

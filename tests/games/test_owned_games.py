@@ -108,7 +108,7 @@ def test_each_reward_is_paid_to_the_number(tmp_path: Path, game: str, name: str)
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("game", ["pokemon-red", "pokemon-crystal"])
+@pytest.mark.parametrize("game", GAMES)
 def test_a_gpu_pays_the_same(tmp_path: Path, game: str) -> None:
     own, other = make(tmp_path, game, num_envs=3), make(tmp_path, game, num_envs=3, device="cuda")
     assert paid(own, PLAYED[game][3]) == paid(other, PLAYED[game][3])
