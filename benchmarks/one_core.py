@@ -1,4 +1,5 @@
-"""`python -m benchmarks.one_core --out FILE [--rom ROM ...] [--turns N] [--interpreter]`: one CPU core beside PyBoy's.
+"""`python -m benchmarks.one_core --out FILE [--rom ROM ...] [--model cgb] [--envs N] [--turns N] [--interpreter]`: one
+CPU core beside PyBoy's.
 
 For each game of the corpus, one process on one core steps PyBoy (no window, no sound, as programs that learn use it),
 the interpreter and the native code in turns, with the same random buttons, a step of 24 frames with the 72x80 picture.
@@ -54,24 +55,24 @@ class Stepped:
         self.rates.append(steps * self.num_envs / self.run(steps))
 
 
-def measure(rom: Path, turns: int, with_native: bool) -> dict[str, Any]:
+def measure(rom: Path, model: str, envs: int, turns: int, with_native: bool) -> dict[str, Any]:
     """The record of one game."""
     generator = torch.Generator().manual_seed(sum(rom.stem.encode()))
     most = WARMUP + 64 * (turns + 2)
-    rows = BUTTONS[torch.randint(len(BUTTONS), (most, ENVS), generator=generator)]
-    machines = [PyBoyMachine(rom.read_bytes()) for _ in range(PYBOYS)]
-    pictures = np.zeros((PYBOYS, 72, 80), np.uint8)
+    rows = BUTTONS[torch.randint(len(BUTTONS), (most, envs), generator=generator)]
+    machines = [PyBoyMachine(rom.read_bytes(), model=model) for _ in range(min(PYBOYS, envs))]
+    pictures = np.zeros((len(machines), 72, 80), np.uint8)
 
     def step_pyboy(row: torch.Tensor) -> None:
         for machine, mask, picture in zip(machines, row.tolist(), pictures, strict=False):
             machine.step(mask)
             machine.picture(2, out=picture)
 
-    emulators = {"interpreter": Emulator(rom, ENVS, num_threads=1)}
+    emulators = {"interpreter": Emulator(rom, envs, num_threads=1, model=model)}
     if with_native:
-        emulators["native"] = Emulator(rom, ENVS, num_threads=1, native=True)
-    stepped = {"pyboy": Stepped(PYBOYS, step_pyboy, rows)}
-    stepped |= {name: Stepped(ENVS, emulator.step, rows) for name, emulator in emulators.items()}
+        emulators["native"] = Emulator(rom, envs, num_threads=1, model=model, native=True)
+    stepped = {"pyboy": Stepped(len(machines), step_pyboy, rows)}
+    stepped |= {name: Stepped(envs, emulator.step, rows) for name, emulator in emulators.items()}
     seconds = 0.0
     if with_native:
         begin, (native,) = time.monotonic(), [each.native for each in emulators.values() if each.native is not None]
@@ -86,7 +87,7 @@ def measure(rom: Path, turns: int, with_native: bool) -> dict[str, Any]:
             stepped[name].turn(steps)
         hashes = [emulator.state_hash() for emulator in emulators.values()]
         equal = equal and all(bool((each == hashes[0]).all()) for each in hashes)
-        equal = equal and bool((emulators["interpreter"].screen[:PYBOYS].numpy() == pictures).all())
+        equal = equal and bool((emulators["interpreter"].screen[: len(machines)].numpy() == pictures).all())
     for each in (*machines, *emulators.values()):
         each.close()
     rates = {name: statistics.median(each.rates) for name, each in stepped.items()}
@@ -114,6 +115,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--rom", nargs="+", help="names or files (default: the corpus)")
+    parser.add_argument("--model", choices=("dmg", "cgb"), default="dmg")
+    parser.add_argument("--envs", type=int, default=ENVS, help=f"Game Boys of each contender of ours (default: {ENVS})")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--interpreter", action="store_true", help="without native code")
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
@@ -125,11 +128,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     record: dict[str, Any] = {
         "what": "steps/s of one core, 24 frames a step, random buttons: PyBoy without window and sound, the "
         "interpreter and the native code in turns, CPU time; medians (python -m benchmarks.one_core)",
-        "date": time.strftime("%Y-%m-%d"), "git_sha": git_sha(), "cpu": cpu_name(), "num_envs": ENVS,
+        "date": time.strftime("%Y-%m-%d"), "git_sha": git_sha(), "cpu": cpu_name(), "model": args.model, "num_envs": args.envs,
         "turns": args.turns, "games": games,
     }  # fmt: skip
     for rom in map(find_rom, args.rom) if args.rom else roms_of_suite("corpus"):
-        games.append(measure(rom, args.turns, not args.interpreter))
+        games.append(measure(rom, args.model, args.envs, args.turns, not args.interpreter))
         kinds = games[-1]["to_pyboy"]
         record["geometric_mean_to_pyboy"] = {
             kind: round(mean([game["to_pyboy"][kind] for game in games]), 3) for kind in kinds

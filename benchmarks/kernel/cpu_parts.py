@@ -1,6 +1,7 @@
-"""`python -m benchmarks.kernel.cpu_parts ROM ... [--steps N] [--native] [--out FILE]`: the parts of a step on a CPU.
+"""`python -m benchmarks.kernel.cpu_parts ROM ... [--model cgb] [--envs N] [--steps N] [--native] [--out FILE]`: the parts of
+a step on a CPU.
 
-perf samples the compiled kernel 3,000 times a second of its own time while it steps 16 envs with random buttons on one
+perf samples the compiled kernel 3,000 times a second of its own time while it steps envs with random buttons on one
 core. Each sample belongs to the function that it is in, and each function to a part of the step; what the compiler
 inlines counts where it is inlined. Only the kernel counts, so that other work on the machine hardly matters. The
 emulator counts the instructions. Needs Linux's perf, and nm of binutils.
@@ -47,11 +48,11 @@ PARTS = {
 }  # fmt: skip
 
 
-def step_game(rom: str, steps: int, native: bool) -> None:
+def step_game(rom: str, model: str, envs: int, steps: int, native: bool) -> None:
     """Step under perf; prints the facts that the samples need, as JSON."""
     torch.set_num_threads(1)
-    emulator = Emulator(rom, ENVS, num_threads=1, native=native)
-    rows = BUTTONS[torch.randint(len(BUTTONS), (WARMUP + steps, ENVS), generator=torch.Generator().manual_seed(1))]
+    emulator = Emulator(rom, envs, num_threads=1, model=model, native=native)
+    rows = BUTTONS[torch.randint(len(BUTTONS), (WARMUP + steps, envs), generator=torch.Generator().manual_seed(1))]
     for row in rows[:WARMUP]:
         emulator.step(row)
     objects = [object_of(emulator._kernel())]
@@ -66,7 +67,7 @@ def step_game(rom: str, steps: int, native: bool) -> None:
         emulator.step(row)
         instructions += int(emulator._state[INDEX["instructions"]].sum())
         skipped += int(emulator.skipped.sum())
-    count, seconds = ENVS * steps, time.process_time() - begin
+    count, seconds = envs * steps, time.process_time() - begin
     facts = {"us": 1e6 * seconds / count, "instructions": instructions / count, "skipped": skipped / count}
     print(json.dumps({"objects": objects, **facts}))
 
@@ -90,11 +91,12 @@ def part_of(name: str) -> str:
     return next(part for part, begins in PARTS.items() if name.startswith(begins))
 
 
-def measure(rom: str, steps: int, native: bool) -> dict[str, Any]:
+def measure(rom: str, model: str, envs: int, steps: int, native: bool) -> dict[str, Any]:
     """A game's record: microseconds and instructions a step, and the share of each part."""
     with tempfile.TemporaryDirectory() as folder:
         data = f"{folder}/samples"
         child = [sys.executable, "-m", "benchmarks.kernel.cpu_parts", "--child", rom, "--steps", str(steps)]
+        child += ["--model", model, "--envs", str(envs)]
         perf = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(RATE), "-o", data, *child, *["--native"] * native]
         facts = json.loads(subprocess.run(perf, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[-1])
         script = ["perf", "script", "-i", data, "-F", "ip"]
@@ -115,23 +117,25 @@ def measure(rom: str, steps: int, native: bool) -> dict[str, Any]:
     facts = {name: round(value, 1) for name, value in facts.items()} | {
         "ns_an_instruction": round(1e3 * facts["us"] / own, 1)
     }
-    return {"rom": Path(rom).stem, "native": native, "samples": total, **facts, "shares": shares}
+    return {"rom": Path(rom).stem, "model": model, "envs": envs, "native": native, "samples": total, **facts, "shares": shares}
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("roms", nargs="+", metavar="ROM")
+    parser.add_argument("--model", choices=("dmg", "cgb"), default="dmg")
+    parser.add_argument("--envs", type=int, default=ENVS)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--native", action="store_true", help="with native code")
     parser.add_argument("--out", type=Path, help="a JSON file for the records")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
-        return step_game(args.roms[0], args.steps, args.native)
+        return step_game(args.roms[0], args.model, args.envs, args.steps, args.native)
     records = []
     for rom in args.roms:
-        records.append(measure(rom, args.steps, args.native))
+        records.append(measure(rom, args.model, args.envs, args.steps, args.native))
         shares = ", ".join(f"{part} {share:.0%}" for part, share in records[-1]["shares"].items())
         print(f"{records[-1]['rom']}: {records[-1]['us']} us, {records[-1]['instructions']:.0f} instructions: {shares}")
         sys.stdout.flush()

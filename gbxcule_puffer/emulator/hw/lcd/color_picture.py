@@ -18,12 +18,58 @@ BG_LOW, BG_HIGH, OBJ_LOW, OBJ_HIGH = (
     wp.constant(hw.COMPATIBLE_COLORS[first] | hw.COMPATIBLE_COLORS[first + 1] << 16) for first in (0, 2, 4, 6)
 )
 
+# Pixels of one tile: `shift` is where their planes have the first one, and `next` is from each to the next one
+_STORE_PIXELS = """
+    unsigned short* const to = (unsigned short*)colors + index;
+    unsigned char* const under = (unsigned char*)screen + index;
+    const unsigned long long four = (unsigned)low | (unsigned long long)(unsigned)high << 32;
+#pragma clang loop vectorize(disable)
+    for (int i = 0; i < count; ++i, shift += next) {
+        const int bits = planes >> shift, number = (bits & 1) | ((bits >> 7) & 2);
+        to[i] = (unsigned short)(four >> (16 * number)) & 0x7FFF;
+        under[i] = (unsigned char)(flags | (number == 0 ? zero : 0));
+    }
+"""
 
-@wp.func
-def grey(color: int) -> int:
-    """The shade 0-3 of a colour."""
-    luma = (2 * (color & 31) + 5 * ((color >> 5) & 31) + ((color >> 10) & 31)) >> 3
-    return 3 - (luma >> 3)
+_GREYS = """
+    const unsigned short* const from = (const unsigned short*)colors;
+    unsigned char* const to = (unsigned char*)screen;
+    for (int i = 0; i < count; ++i) {
+        const int color = from[i];
+        to[i] = (unsigned char)(3 - ((2 * (color & 31) + 5 * ((color >> 5) & 31) + ((color >> 10) & 31)) >> 6));
+    }
+"""
+
+
+@wp.func_native(_STORE_PIXELS)
+def store_pixels(
+    colors: wp.uint64,
+    screen: wp.uint64,
+    index: int,
+    count: int,
+    planes: int,
+    shift: int,
+    next: int,
+    low: int,
+    high: int,
+    flags: int,
+    zero: int,
+):
+    """Store `count` pixels of a tile from the pixel `index` of a line on: their colours, of four in the words `low` and
+    `high`, and for the sprites `flags`, with `zero` where the colour's number is 0."""
+    ...
+
+
+@wp.func_native(_GREYS)
+def greys_of(colors: wp.uint64, screen: wp.uint64, count: int):
+    """Store the shades 0-3 of `count` colours."""
+    ...
+
+
+@wp.func_native("((unsigned short*)colors)[index] = (unsigned short)color;")
+def store_color(colors: wp.uint64, index: int, color: int):
+    """The colour of a pixel that is kept."""
+    ...
 
 
 @wp.func
@@ -70,13 +116,6 @@ def colors_of_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int) -> wp.uint64:
     return c.row + wp.uint64(c.color_base + hw.COLOR_SIZE + 2 * pixels)
 
 
-@wp.func
-def store_color(colors: wp.uint64, index: int, color: int):
-    """The colour of a pixel that is kept."""
-    intrinsics.store_byte(colors, 2 * index, color)
-    intrinsics.store_byte(colors, 2 * index + 1, color >> 8)
-
-
 @wp.func(inline=False)
 def blank(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """The whole picture in colour 0 of BGP, as in PyBoy for all cartridges."""
@@ -84,8 +123,8 @@ def blank(m: wp.ref[Machine], c: wp.ref[Cpu]):
     screen = render.address_of_line(m, c, 0)
     colors = colors_of_line(m, c, 0)
     for index in range((hw.SCREEN_HEIGHT // m.pixel_step) * (hw.SCREEN_WIDTH // m.pixel_step)):
-        intrinsics.store_byte(screen, index, grey(color))
         store_color(colors, index, color)
+    greys_of(colors, screen, (hw.SCREEN_HEIGHT // m.pixel_step) * (hw.SCREEN_WIDTH // m.pixel_step))
 
 
 @wp.func
@@ -96,26 +135,29 @@ def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
     left = render.window_left(c, line)
     is_blank = c.color_mode == 0 and render.is_blank(c, left)
     x = int(0)
-    while x < hw.SCREEN_WIDTH:
-        is_window = x >= left
+    for layer in range(2):
+        is_window = layer == 1
+        end = wp.where(is_window, hw.SCREEN_WIDTH, left)
         tile_map, scroll, y = render.layer(c, line, left, is_window)
-        address = render.row_of_map(tile_map, y) + (((x + scroll) >> 3) & 31)
-        attributes = int(0)
-        if c.color_mode != 0:
-            attributes = row.load(c, address - hw.VRAM + c.color_base)
-        bank = wp.where((attributes & 0x08) != 0, c.color_base, hw.VRAM)
-        tile_y = wp.where((attributes & 0x40) != 0, ~y, y)
-        planes = wp.where(is_blank, 0, render.tile_row(c, bank, row.load(c, address), tile_y))
-        low, high = background_colors(c, attributes)
-        end = wp.min(x + 8 - ((x + scroll) & 7), wp.where(is_window, hw.SCREEN_WIDTH, left))
+        map_row = render.row_of_map(tile_map, y)
         while x < end:
-            number = render.number_at(planes, (x + scroll) & 7, (attributes & 0x20) != 0)
-            flags = wp.where(number == 0 and not is_blank, COLOR_0, 0)
-            flags = flags | wp.where((attributes & 0x80) != 0, IN_FRONT, 0)
+            address = map_row + (((x + scroll) >> 3) & 31)
+            attributes = int(0)
+            if c.color_mode != 0:
+                attributes = row.load(c, address - hw.VRAM + c.color_base)
+            bank = wp.where((attributes & 0x08) != 0, c.color_base, hw.VRAM)
+            tile_y = wp.where((attributes & 0x40) != 0, ~y, y)
+            planes = wp.where(is_blank, 0, render.tile_row(c, bank, row.load(c, address), tile_y))
+            column = (x + scroll) & 7
+            count = (wp.min(8 - column, end - x) + m.pixel_step - 1) >> (m.pixel_step - 1)
+            first = wp.where((attributes & 0x20) != 0, column, 7 - column)
+            next = wp.where((attributes & 0x20) != 0, m.pixel_step, -m.pixel_step)
+            low, high = background_colors(c, attributes)
+            flags = wp.where((attributes & 0x80) != 0, IN_FRONT, 0)
+            zero = wp.where(is_blank, 0, COLOR_0)
             index = x >> (m.pixel_step - 1)
-            store_color(colors, index, color_of(low, high, number))
-            intrinsics.store_byte(screen, index, flags)
-            x = x + m.pixel_step
+            store_pixels(colors, screen, index, count, planes, first, next, low, high, flags, zero)
+            x = x + count * m.pixel_step
 
 
 @wp.func
@@ -143,8 +185,4 @@ def draw_sprite_pixel(m: wp.ref[Machine], c: wp.ref[Cpu], line: int, sprite: int
 @wp.func
 def store_greys(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
     """Store the shades of grey of a drawn line in the screen."""
-    screen = render.address_of_line(m, c, line)
-    colors = colors_of_line(m, c, line)
-    for index in range(hw.SCREEN_WIDTH // m.pixel_step):
-        color = intrinsics.load_byte(colors, 2 * index) | (intrinsics.load_byte(colors, 2 * index + 1) << 8)
-        intrinsics.store_byte(screen, index, grey(color))
+    greys_of(colors_of_line(m, c, line), render.address_of_line(m, c, line), hw.SCREEN_WIDTH // m.pixel_step)
