@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.pages import emulators, performance, state_table, versions
+from benchmarks.pages import emulators, performance, scan, state_table, versions
 from gbxcule_puffer.apps.sweep.space import space_of
 from gbxcule_puffer.apps.train.scripts import FLAGS, flags_module
 from gbxcule_puffer.commandline.flags import flags_of
@@ -128,6 +128,12 @@ def test_the_table_of_versions_is_of_its_record() -> None:
     runs, text = json.loads(versions.RECORD.read_text()), versions.PAGE.read_text()
     assert versions.page(text, runs) == text
     assert runs and all(run["failed"] == 0 or "note" in run for run in runs)
+
+
+def test_the_figures_of_scan_are_of_its_record() -> None:
+    """docs/scan.md and docs/lab/scan.md have what `python -m benchmarks.pages.scan` writes."""
+    for path, text in scan.pages().items():
+        assert Path(path).read_text() == text
 
 
 def test_figures_are_those_of_the_records() -> None:
