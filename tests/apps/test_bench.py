@@ -204,7 +204,9 @@ def test_stripes_diverge_for_good_and_noops_never() -> None:
         assert (facts["unique_pcs"] > 1) == apart, actions
 
 
-@pytest.mark.parametrize(("model", "obs"), [("dmg", "packed"), ("dmg", "grey"), ("cgb", "rgb_full")])
+@pytest.mark.parametrize(
+    ("model", "obs"), [pytest.param("dmg", "packed", marks=pytest.mark.long), ("dmg", "grey"), ("cgb", "rgb_full")]
+)
 def test_stages_do_their_part_of_the_step(tmp_path: Path, model: str, obs: str) -> None:
     """Each against the whole environment, for the Warp emulator and for PyBoy."""
     workload = Workload(HOMEWARD, obs=obs, model=model, stack_k=2, warmup=6, steps=1, repeat=1).with_goal(tmp_path)

@@ -96,8 +96,15 @@ def test_findings(
     said = check(folder, code=int(state == "wrong"), capsys=capsys)
     (line,) = [line for line in said.splitlines() if text in line]
     assert line.startswith(state)
+
+
+@pytest.mark.parametrize(("reward", "state"), [("score.delta", "ok"), ("unused.delta", "wrong")])
+def test_findings_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str], reward: str, state: str) -> None:
+    folder = write(tmp_path / "mine", game_text(*GOOD[:2], f'[reward]\nterm = "{reward}"', *GOOD[3:]), rom=True)
     found = json.loads(check(folder, "--json", code=int(state == "wrong"), capsys=capsys))
-    assert found["ok"] == (state != "wrong") and any(text in each["text"] for each in found["findings"])
+    assert found["ok"] == (state == "ok")
+    assert [each["state"] for each in found["findings"] if each["subject"] == "reward"] == [state]
+    assert all(each["text"] for each in found["findings"])
 
 
 def test_choices_made_at_once_are_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -382,15 +389,28 @@ def test_wrong_answers_are_asked_for_again_on_a_terminal(
     assert game.numbers["score"].where == 0xC122 and game.env["frames_per_step"] == 12
 
 
-@pytest.mark.parametrize("stdin", [subprocess.DEVNULL, subprocess.PIPE, None])
-def test_without_a_terminal_new_says_so_before_the_scan(tmp_path: Path, stdin: int | None) -> None:
-    """Nobody waits for a scan whose questions cannot be answered: an empty file, a pipe that ends, a closed stdin."""
+def test_without_stdin_new_says_so_before_the_scan(tmp_path: Path) -> None:
+    """A process whose stdin is closed."""
     command = [sys.executable, "-m", "gbxcule_puffer", "game", "new", str(ROMS / "orchard.gb"), "--out", "mine"]
-    close = (lambda: os.close(0)) if stdin is None else None
-    done = subprocess.Popen(command, cwd=tmp_path, stdin=stdin, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
-                            preexec_fn=close, env=child_environment())  # fmt: skip
+    done = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+                            preexec_fn=lambda: os.close(0), env=child_environment())  # fmt: skip
     out, error = done.communicate(timeout=120)
     assert (done.returncode, out) == (2, b"") and b"the answers have ended" in error and error.count(b"\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["empty file", "pipe that ends"])
+def test_without_a_terminal_new_says_so_before_the_scan(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for a scan whose questions cannot be answered."""
+    reading, writing = os.pipe()
+    os.close(writing)
+    with open(reading), open(os.devnull) as empty, os.fdopen(os.dup(reading)) as pipe:
+        monkeypatch.setattr("sys.stdin", empty if kind == "empty file" else pipe)
+        assert cli.main(["game", "new", str(ROMS / "orchard.gb"), "--out", str(tmp_path / "mine")]) == 2
+    said = capsys.readouterr()
+    assert "the answers have ended" in said.err and said.err.count("\n") == 1 and said.out == ""
     assert not list(tmp_path.iterdir())
 
 

@@ -274,7 +274,7 @@ def test_a_dead_worker_is_an_error_and_leaves_no_process(task: Task) -> None:
 def test_a_program_that_never_closes_its_env_ends(task: Task) -> None:
     code = (
         "import sys; from gbxcule_puffer import env_creator\n"
-        "env = env_creator('pyboy_puffer_vec')(sys.argv[1], num_envs=2, num_workers=2); env.reset(); print('done')"
+        "env = env_creator('pyboy_puffer_vec')(sys.argv[1], num_envs=2, num_workers=1); env.reset(); print('done')"
     )
     command = [sys.executable, "-c", code, task.kwargs["rom"]]
     result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
@@ -287,7 +287,7 @@ def test_a_script_that_each_worker_would_run_is_refused(task: Task, tmp_path: Pa
     script.write_text(
         "import multiprocessing; multiprocessing.set_start_method('forkserver', force=True)\n"
         "import sys; from gbxcule_puffer import env_creator\n"
-        "env_creator('pyboy_puffer_vec')(sys.argv[1], num_envs=2, num_workers=2).reset()"
+        "env_creator('pyboy_puffer_vec')(sys.argv[1], num_envs=2, num_workers=1).reset()"
     )
     command = [sys.executable, str(script), task.kwargs["rom"]]
     result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
@@ -298,14 +298,14 @@ def test_a_script_that_each_worker_would_run_is_refused(task: Task, tmp_path: Pa
 def test_workers_end_with_a_killed_parent(task: Task) -> None:
     code = (
         "import sys, psutil; from gbxcule_puffer import env_creator\n"
-        "env = env_creator('pyboy_puffer_vec')(sys.argv[1], num_envs=2, num_workers=2, io='torch'); env.reset()\n"
+        "env = env_creator('pyboy_puffer_vec')(sys.argv[1], num_envs=2, num_workers=1, io='torch'); env.reset()\n"
         "print(*[child.pid for child in psutil.Process().children()], flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, task.kwargs["rom"]]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         workers = [int(pid) for pid in parent.stdout.readline().split()]
-        assert len(workers) == 2
+        assert len(workers) == 1
         parent.kill()
     deadline = time.monotonic() + PATIENCE
     while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in workers):

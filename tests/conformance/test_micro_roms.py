@@ -21,7 +21,7 @@ def test_no_micro_rom_is_missing() -> None:
 
 
 @pytest.mark.parametrize("name", MICRO)
-@pytest.mark.parametrize(("frames_per_step", "steps"), [(1, 40), (24, 12)])
+@pytest.mark.parametrize(("frames_per_step", "steps"), [(1, 24), (24, 6)])
 def test_micro_rom_stays_in_lockstep_with_pyboy(name: str, frames_per_step: int, steps: int) -> None:
     rom = (ROMS / "micro" / f"{name}.gb").read_bytes()
     buttons = random_buttons(len(name), steps, 1)

@@ -42,7 +42,7 @@ def lockstep(rom: bytes, model: str, buttons: np.ndarray, frames_per_step: int =
 
 
 @pytest.mark.parametrize("kind", ["sound", "color-sound"])
-@pytest.mark.parametrize("seed", [0, 2, 3, 4])
+@pytest.mark.parametrize("seed", [0, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in (3, 4))])
 def test_programs_about_sound(kind: str, seed: int) -> None:
     """Every word of the sound unit, and what the program has read."""
     rom = make_rom(seed, kind).data

@@ -20,6 +20,7 @@ def test_each_fault_changes_the_code(kernel: str) -> None:
 
 
 @pytest.mark.kernel
+@pytest.mark.long
 def test_random_programs_find_planted_faults() -> None:
     """In three seeds of each kind; where nothing is planted nothing differs."""
     result = search([0, 1, 2], [], frames=40, steps=0)

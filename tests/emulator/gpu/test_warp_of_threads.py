@@ -33,7 +33,10 @@ def assert_lanes_are_independent(
         np.testing.assert_array_equal(warp.state_hash(), alone.state_hash())
 
 
-@pytest.mark.parametrize("rom", MICRO, ids=lambda rom: rom.stem)
+@pytest.mark.parametrize(
+    "rom",
+    [pytest.param(rom, id=rom.stem, marks=[pytest.mark.long] * (rom.stem == "midframe")) for rom in MICRO],
+)
 def test_micro_roms(rom: Path) -> None:
     assert_lanes_are_independent(rom, 1, **SHORT)
 
@@ -55,5 +58,6 @@ def test_a_game(shared: Path) -> None:
     assert_lanes_are_independent(find_rom("libbet"), 4, **SHORT)
 
 
+@pytest.mark.long
 def test_a_random_rom() -> None:
     assert_lanes_are_independent(make_rom(0).data, 1, **SHORT)

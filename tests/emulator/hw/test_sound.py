@@ -12,7 +12,7 @@ from tests.support.sound_unit import compare
 
 
 @pytest.mark.parametrize("is_color", [False, True], ids=["dmg", "cgb"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_random_accesses_find_what_pyboy_has(seed: int, is_color: bool) -> None:
     assert compare(seed, is_color, 200 if is_color else 60) == []  # PyBoy's source steps a DMG's noise one by one
 
@@ -30,7 +30,9 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (number > 1)) for number, name in enumerate(FAULTS)]
+)
 def test_a_planted_fault_is_found(name: str) -> None:
     """By one of twelve seeds. The last ones differ early; the first take up to a second each."""
     assert any(compare(seed, True, 200, (FAULTS[name],)) for seed in reversed(range(12)))

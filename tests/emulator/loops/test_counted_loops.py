@@ -90,6 +90,7 @@ def test_a_loop_that_ends_at_the_end_of_a_bank_is_left_alone() -> None:
         assert bool(find_loops(bytes(rom))) == is_found, room
 
 
+@pytest.mark.long
 def test_the_fuzzer_finds_planted_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte is left out, or DE, the stack, a product or the time is wrong."""
     step = faulty_step()

@@ -33,9 +33,15 @@ def crash(name: str, sp: int, handler: int) -> bytes:
     return bytes(rom)
 
 
-@pytest.mark.parametrize("model", ["dmg", "cgb"])
-@pytest.mark.parametrize("sp", [0xFFFE, 0xDFFF])
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize(
+    ("name", "sp", "model"),
+    [
+        pytest.param(name, sp, model, marks=[pytest.mark.long] * ((sp == 0xFFFE) != (model == "dmg")))
+        for name in SIZES
+        for sp in (0xFFFE, 0xDFFF)
+        for model in ("dmg", "cgb")
+    ],
+)
 def test_a_crash_leaves_what_it_leaves_on_pyboy(name: str, sp: int, model: str) -> None:
     rom = crash(name, sp, 0xD9 if sp == 0xDFFF else 0xFF)
     result = compare(rom, np.zeros((12, 1), np.uint8), 2, 3, model=model)

@@ -60,9 +60,9 @@ def pieces_of_seed(seed: int) -> PiecesOfRoms:
 
 def test_random_programs_are_equal(roms: PiecesOfRoms) -> None:
     """All fields, memory and pictures after each step, on three schedules."""
-    found, instructions = search(roms, 240)
+    found, instructions = search(roms, 96)
     assert found == {}
-    assert instructions > 1_000_000
+    assert instructions > 400_000
 
 
 @pytest.mark.long
