@@ -1,4 +1,4 @@
-"""One emulator in one process on one core, told by lines on stdin how many steps to take (benchmarks.emulators).
+"""One emulator in one process on one core; lines on stdin say how many steps to take (benchmarks.emulators).
 
     PYTHON benchmarks/emulator_processes.py NAME ROM NUM_ENVS CORE
 

@@ -192,3 +192,9 @@ def test_a_wrong_page_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[s
     module = "gbxcule_puffer.baselines.pyboy_machine"
     assert unknown_imports(f"from {module} import Nothing") == [f"{module}.Nothing"]
     assert not is_output("tau 0.05", "tau 0.06\n") and is_output("a ... c", "a b c\n")
+
+
+def test_benchmarks_are_in_their_index() -> None:
+    index = (ROOT / "benchmarks/README.md").read_text()
+    names = [path.stem for path in (ROOT / "benchmarks").rglob("*.py") if path.stem != "__init__"]
+    assert [name for name in names if f"`{name}`" not in index and f"`{name}.py`" not in index] == []
