@@ -6,7 +6,7 @@ frame to bring the missing parts into a known state; some of them are then set t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,6 +15,7 @@ import torch
 
 from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.baselines.pyboy_mirror import PyBoyMirror
+from gbxcule_puffer.baselines.pyboy_pool import PyBoyPool
 from gbxcule_puffer.closing import close_for_good
 from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
@@ -358,39 +359,3 @@ class PyBoyEmulator:
 def _count(counts: np.ndarray, env: int) -> None:
     """The callback of a hook."""
     counts[env] += 1
-
-
-class PyBoyPool:
-    """Snapshots to which PyBoys are restored by mask: a PoolLike. `members` is empty, because no kernel can restore a
-    PyBoy.
-
-    Raises: StateError if a snapshot cannot be loaded or has several envs.
-    """
-
-    def __init__(self, emulator: PyBoyEmulator, snapshots: Sequence[Snapshot]) -> None:
-        for snapshot in snapshots:
-            emulator.check(snapshot)
-            if snapshot.num_envs != 1:
-                raise StateError(
-                    f"{snapshot.source} has {snapshot.num_envs} envs, a pool takes those of one: save each env by its "
-                    "number"
-                )
-        self.emulator, self.snapshots = emulator, list(snapshots)
-        self.members: dict[str, object] = {}
-
-    def reset(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
-        """Restore snapshot slots[i] into each env i with mask[i], picture included."""
-        for env in mask.nonzero()[:, 0].tolist():
-            self.emulator.load(self.snapshots[int(slots[env])], env)
-
-    def save(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
-        """Save each env i with mask[i] into slot slots[i], picture included."""
-        for env in mask.nonzero()[:, 0].tolist():
-            self.snapshots[int(slots[env])] = self.emulator.save(env)
-
-    def spare_tensors(self) -> dict[str, torch.Tensor]:
-        """Nothing: there are no spare slots."""
-        return {}
-
-    def check_spare(self, tensors: Mapping[str, torch.Tensor], filled: torch.Tensor) -> None:
-        """Nothing to check."""
