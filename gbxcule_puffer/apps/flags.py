@@ -42,8 +42,9 @@ class FolderFlags:
     variant: str | None = flag(None, "variant of --game", GAME, metavar="NAME")
 
     def of_folder(self, rom: str | None = None, writes: bool = False) -> dict[str, Any]:
-        """Values for the command's flags from the game's folder: options, the ROM's file and a start state. rom: the
-        ROM's file where it is given; writes: the command plays by the folder, and writes what a variant pokes.
+        """Values for the command's flags from the game's folder: options, the ROM's file and a start state.
+
+        rom: the ROM's file, if it is given; writes: the command plays as the folder says, variants' pokes included.
 
         Raises: ConfigError for --variant without --game, and the errors of the folder.
         """

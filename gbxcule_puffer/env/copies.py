@@ -51,7 +51,7 @@ class EnvCopies:
         return _copy, (type(self), self.cartridge, self.num_agents, str(self.device), options, own, state)
 
     def _facts(self) -> dict[str, Any]:
-        """What a running env has beside its saved state: the last step's results, and what is looked at."""
+        """The parts of a running env that its saved state lacks: the last step's results, hooks, kept pictures."""
         episodes = self._episodes
         pictures = episodes.final_pictures
         return {

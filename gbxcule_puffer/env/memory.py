@@ -16,8 +16,8 @@ OTHERS = 6 + 1 + 8 + 32
 
 
 def env_memory(cartridge: Cartridge, num_envs: int, layout: ObservationLayout) -> dict[str, int]:
-    """Estimated bytes of an env with a picture goal or none on a GPU, by part: the machines with what they share, and
-    the step's tensors with the observations and those that new episodes replace."""
+    """Estimated bytes of an env on a GPU, with a picture goal or none, by part: the machines and the data that they
+    share; the step's tensors, observations and final observations."""
     step = PIXEL_STEPS[layout.kind.screen]
     machines = memory_needed(cartridge, num_envs, step)
     is_own = (layout.kind.rows, layout.kind.row_values) != (hw.SCREEN_HEIGHT // step, hw.SCREEN_WIDTH // step)

@@ -23,7 +23,7 @@ class TaskChecks:
 
     def __init__(self, task: Task, num_envs: int, device: torch.device) -> None:
         self.task, self.n, self.device = task, num_envs, device
-        # Of the rewards and of what was observed since the last read: not finite once one of them was not.
+        # Sums of the rewards and observations since the last read: not finite if one of them was not.
         self._sums = torch.zeros(2, dtype=torch.float64, device=device)
         self._reward_sum, self._observation_sum = self._sums.unbind()
 

@@ -28,7 +28,7 @@ from gbxcule_puffer.tasks.goals.traces import ACTIONS_FILE, LIMIT
 from gbxcule_puffer.tasks.ram import Numbers, Ram, Symbols
 from gbxcule_puffer.tasks.start import play_to_start
 
-KEPT = 1  # changes where a state in the cache would not be what it is made as today
+KEPT = 1  # version of the states in the cache: raise it when the same actions lead to other states
 
 
 def made_states(

@@ -71,10 +71,10 @@ class Task:
     pays: ClassVar[bool] = True  # rewards, and does not only observe
     checks_numbers: ClassVar[bool] = True  # look for NaN in its rewards and in what it observes
     of_some: bool = False  # its statistics may be NaN: such an episode does not count in their mean
-    # Bytes for `Ram` that tell where the player is, (map,) row, column, or text as of the option: for those who watch.
+    # Bytes for `Ram` with the player's position, (map,) row, column, or text as of the option: for those who watch.
     position: tuple[Any, ...] | str | None = None
     blocks: Sequence[str] = ()  # names of actions that `blocked` may take away; an env without them ignores them
-    milestones: Sequence[str] = ()  # names of the game's events in their order, of which `holds` says what has come
+    milestones: Sequence[str] = ()  # names of the game's events in their order; `holds` says which have come
     _sampler: Sampler | None = None  # of the env that it plays in
 
     def __getstate__(self) -> dict[str, Any]:

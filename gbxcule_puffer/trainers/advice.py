@@ -80,8 +80,8 @@ class Nearness:
 
 
 class Stalls:
-    """A watch on milestones: says when none has come for as long as all before took, and at least PATIENCE steps; again
-    after the next one."""
+    """A watch on milestones. It says once, after each milestone, that no new one has come: after as many steps as the
+    run had taken until then, and at least PATIENCE."""
 
     def __init__(self, env: EnvLike) -> None:
         self._env = env
@@ -223,8 +223,8 @@ def unlike_play(env: EnvLike, seed: int) -> str | None:
 
 
 def _answers(emulator: EmulatorLike, codec: ActionCodec, start: Snapshot) -> list[str] | None:
-    """Names of the buttons that change the picture within PROBED_FRAMES from `start`; None where it is one of the
-    D-pad's, or where there is none of those among the actions and any other does."""
+    """Names of the buttons that change the picture within PROBED_FRAMES from `start`. None if one of the D-pad's does,
+    or if the actions have no direction and any button does."""
     used = 0
     for action in range(codec.num_actions):
         used |= codec.to_buttons(action)

@@ -25,8 +25,8 @@ PARTS = {"exp_name": str, "args": dict, "counters": dict, "env_config": dict, "p
 
 @dataclass(frozen=True)
 class Resumed:
-    """A run to go on with: its flags, the file they are from, the state, if it got as far as a checkpoint, and the
-    note of its Task (known_tasks)."""
+    """A run to continue: its flags and their file, the state of its checkpoint, None before the first one, and the note
+    of its Task (known_tasks)."""
 
     path: Path
     flags: dict[str, Any]

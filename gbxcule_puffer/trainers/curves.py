@@ -19,7 +19,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def curve_of(folder: Path, metric: str) -> list[list[float]]:
-    """[steps, seconds, score, episodes] of a run's records in which episodes ended."""
+    """[steps, seconds, score, episodes] of each of a run's records that has ended episodes."""
     found = []
     for line in (folder / METRICS).read_text().splitlines() if (folder / METRICS).exists() else ():
         try:

@@ -141,7 +141,7 @@ def make_env(
 
 
 def layout_of(args: RunFlags) -> ObservationLayout:
-    """The layout of the observations, as far as it is known before there is an env: without vectors."""
+    """The layout of the observations without vectors, which only an env knows."""
     if args.env == "toy":
         return board_layout(args.obs, args.stack_k)
     return ObservationLayout(observation_kind(args.obs), args.stack_k)

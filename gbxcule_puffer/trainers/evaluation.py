@@ -163,8 +163,8 @@ class Play:
 def _summary(
     episodes: torch.Tensor, stages: Sequence[str], names: Sequence[str], has_success: bool
 ) -> dict[str, float]:
-    """What `evaluate` returns of episodes (count, 3 + statistics): the return, the steps if it succeeded, else 0, the
-    stage, and the statistics, of which these are the `names`."""
+    """The result of `evaluate` for episodes (count, 3 + statistics). A row has the return, the steps of a success or
+    else 0, the stage, and the statistics with these `names`."""
     returns, steps, first, *values = episodes.unbind(1)
     result = {"episodes": float(len(episodes)), "return": statistics.fmean(returns.tolist())}
     if has_success:

@@ -66,7 +66,7 @@ class Evaluator:
         if seconds <= 0:
             return {}
         if self.evaluations.env.device.type == "cuda":
-            torch.cuda.synchronize(self.evaluations.env.device)  # what is waited for is the training's time
+            torch.cuda.synchronize(self.evaluations.env.device)  # waiting for its work is the training's time
         with self.budget.spend():
             if last or not self.evaluations.running or (sure and not self._sure):
                 self._begin(play, seed, last, sure and not last)

@@ -1,8 +1,8 @@
-"""The Task of a run, found again: only code that was run as this Task from this machine's command line, and has not
-changed, is run because a run's folder names it.
+"""The Task of a run, found again. A run's folder may be a stranger's: the code that it names is run only if the command
+line of this machine has named it before, and the file has not changed.
 
-A run's folder may be a stranger's, so what it says is compared with notes in Warp's cache, a folder of one's own that
-holds code already. A note is made where --task is given; it has the text, the file and the file's digest.
+--task makes a note in Warp's cache, a folder that is the user's own and holds code already: the text, the file, and the
+file's digest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gbxcule_puffer.layout import find_own
 LIMIT = 2**23  # bytes of a Task's file
 REMEDY = "give it with --task to run it"
 KIND = Kind("task", StateError, REMEDY)
-Known = dict[str, str]  # task: as it was given; file: its full path; sha256: of what was in there
+Known = dict[str, str]  # task: as it was given; file: its full path; sha256: of its content
 
 
 def remember(task: str) -> Known:

@@ -86,7 +86,7 @@ def _start(
 
 
 def _find_game(args: RunFlags) -> None:
-    """Makes --game what a run remembers."""
+    """Replaces --game by the text that a run saves."""
     if args.game is not None:
         from gbxcule_puffer.games import saved_name
 

@@ -44,7 +44,7 @@ class Means:
 
 
 class Budget:
-    """The time that evaluations may take: a share of the time since the run began, less what the last one will need.
+    """The time that evaluations may take: a share of the time since the run began, less a reserve for the last one.
     clock: seconds."""
 
     def __init__(self, share: float, reserve: float = 0.0, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -62,7 +62,7 @@ class Budget:
 
     @contextmanager
     def spend(self) -> Iterator[None]:
-        """Counts the time of what is done in it."""
+        """Counts the time of the block."""
         start = self.clock()
         try:
             yield

@@ -30,7 +30,7 @@ class Pace:
 
     @property
     def all_seconds(self) -> float:
-        """Of training, of all starts of the run; what was lost in a kill counts no more."""
+        """Of training, over all starts of the run, without the time that a kill lost."""
         return self._before + self.seconds
 
     def steps_per_second(self, step: int) -> float:
@@ -58,7 +58,7 @@ class Pace:
 
     @contextmanager
     def left_out(self) -> Iterator[None]:
-        """Leaves the time of what is done in it out of the learner's speed."""
+        """Leaves the time of the block out of the learner's speed."""
         began = time.time()
         yield
         self._recorded_at += time.time() - began

@@ -47,8 +47,10 @@ class Trained:
         return self.script.load_policy(self.checkpoint, env, seed, greedy)
 
     def open_env(self, num_envs: int, device: str, seed: int, *, chain: bool = False, **given: Any) -> EnvLike:
-        """An env of the bare task that was trained, without incentives; of what is `given` and not None instead: env,
-        game, variant, levels, rom, start_state, goal_dir, max_steps, task. chain: of several stages all in one episode.
+        """An env of the trained task, without incentives. chain: all of its stages in one episode.
+
+        given: values, unless None, for env, game, variant, levels, rom, start_state, goal_dir, max_steps and task in
+        place of the run's.
 
         Raises: GBxCuLEError of the kind that the input deserves; StateError for a task of another kind, or whose code
         was not run from here.

@@ -1,7 +1,7 @@
-"""Weights of an agent to pass on: a safetensors file in half precision, with what is needed to play it; no code.
+"""Weights of an agent to pass on: a safetensors file in half precision, with all that playing it needs, and no code.
 
-The games that come with the package have such files beside their game.toml: agent.safetensors, and agent.json, the
-record (`puffer arena record`) of how it was trained and what it reaches, which names the file's digest.
+The games that come with the package have such files beside their game.toml: agent.safetensors and agent.json, the
+agent's record (`puffer arena record`), which has the digest of the weights.
 """
 
 from __future__ import annotations

@@ -121,9 +121,9 @@ def score_text(record: Record) -> str:
 
 
 def verify(record: Record, source: StrPath = "record") -> list[str]:
-    """Replays all episodes of a record on a CPU; where they differ from what it says, and where its settings are not
-    the game's, a line each. Empty if it is true. A folder may pay for something else later, or count other things: the
-    return is compared only where it is the score, and of the statistics those that the folder still has.
+    """Replays all episodes of a record on a CPU. Returns a line for each difference from the record, and for each
+    setting that is not the game's: none if the record is true. A folder may pay for something else later, or count
+    other things: the return is compared only where it is the score, and of the statistics those that the folder has.
 
     Raises: StateError for settings that no run has, or of another ROM; and the errors of its game.
     """

@@ -1,4 +1,4 @@
-"""Records of runs: one JSON file that says what was trained and what it reached, and proves it by action traces."""
+"""Records of runs: one JSON file with the training, the scores, and the action traces that prove them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def play(policy: Policy, env: EnvLike, seed: int) -> Episodes:
 
 
 def replay(env: GBxCuLEEnv, recorded: Episodes) -> Episodes:
-    """Plays the recorded actions in `env`, on a CPU, with a Game Boy for each of them: what they lead to. An episode
+    """Plays the recorded actions in `env`, on a CPU, with a Game Boy for each episode; returns the results. An episode
     that has not ended with its last action has no values and no state."""
     n, longest = len(recorded.actions), max(recorded.lengths)
     rows = [[LETTERS.index(letter) for letter in each] + [0] * (longest - len(each)) for each in recorded.actions]
@@ -150,8 +150,8 @@ def _play(env: EnvLike, choose: Policy | Chooser, seed: int, ends: Ends | None =
 
 
 def differences(recorded: Episodes, replayed: Episodes, left_out: Collection[str] = ()) -> list[str]:
-    """Differences between two plays of the same actions, a line for each episode that has one, in what is recorded but
-    for the values `left_out`."""
+    """Differences between two plays of the same actions, a line for each episode that differs. The values `left_out`
+    are not compared."""
     found = []
     for number, length in enumerate(recorded.lengths):
         pairs: dict[str, tuple[object, object]] = {"steps": (length, replayed.lengths[number])}

@@ -33,7 +33,7 @@ class Results:
 
     @property
     def left_out(self) -> list[str]:
-        """Games of records without scores, by which they could be normalised."""
+        """Games whose records cannot be normalised, because they have no scores."""
         return sorted({each.game for each in self.records} - self.scales.keys())
 
     @cached_property

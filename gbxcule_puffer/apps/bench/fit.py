@@ -43,7 +43,7 @@ def training_memory(script: str, rom: Path, num_envs: int, words: Sequence[str])
 
 
 def most_envs(needed: Callable[[int], int], size: int) -> int:
-    """The most Game Boys, in steps of UNIT up to MOST of them, of which `needed` bytes fit into `size`; 0 for none."""
+    """The most Game Boys, in steps of UNIT up to MOST, whose `needed` bytes fit into `size`; 0 for none."""
     low, high = 0, MOST
     while low < high:
         middle = (low + high + 1) // 2

@@ -107,8 +107,7 @@ def run(plan: Plan, out: Path, command: str) -> int:
 
 
 def warning_where_busy(plan: Plan) -> str | None:
-    """A line on a machine that does other work beside this, of what is measured on its cores, PyBoy or the CPU's
-    kernel."""
+    """A line for a machine that does other work, with what that slows down here: PyBoy, or the CPU's kernel."""
     on_cores = [name for name in (plan.name, plan.versus) if name and (name != "gbxcule" or plan.device == "cpu")]
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if not on_cores or load <= BUSY * cores:

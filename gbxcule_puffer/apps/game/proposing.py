@@ -24,7 +24,7 @@ from gbxcule_puffer.tasks.ram.addresses import parse_address
 from gbxcule_puffer.tasks.ram.number import Number
 from gbxcule_puffer.tasks.ram.readings import number_of, word_of
 
-# What is asked for, what it is for people, and the confidence from which the best candidate is proposed.
+# Name of a number: its description for people, and the least confidence of a candidate that is proposed.
 WANTED = {
     "score": ("whose rise is the reward", 0.4),
     "lives": ("or health, whose loss ends an episode", 0.4),
@@ -32,15 +32,15 @@ WANTED = {
     "y": ("of the player, from top to bottom", 0.4),
     "map": ("or room", 0.5),
 }
-CELLS = ("map", "x", "y")  # what is rewarded, if new, without a score
+CELLS = ("map", "x", "y")  # without a score, new values of these are rewarded
 PLAYED = ("A", "B", "UP", "DOWN", "LEFT", "RIGHT")
 TRIED_FRAMES, TRIED_STEPS = 12, 20  # a button is held for one look and left for the next
 MOMENTS, WALKED = 6, 20  # moments at which the buttons are tried; looks of random play that each adds
-MOVING, FEWEST_LOOKS = 0.4, 8  # share of looks, and of how many at least, from which on the game goes on by itself
+MOVING, FEWEST_LOOKS = 0.4, 8  # share of looks with a change, in a game that goes on by itself; least looks
 ACTION, SLOW = (8, 8), (24, 8)  # frames of a step, and of a button in it
 FEWEST_FALLS, AGAIN = 8, 0.95  # of a score, and the part of them that ends at the start, where a game begins again
 FEW = 9  # the most lives; more are health
-OVER_SURE, FEWEST_OVER = 0.7, 8  # confidence in a byte that says that directions do nothing; times that it came to it
+OVER_SURE, FEWEST_OVER = 0.7, 8  # least confidence that a byte's value means "directions do nothing"; least times
 BEGINS = 16  # looks after START in which a game may begin again
 NOTHING = "-"
 MOST_NOTE = 180  # letters after a number in game.toml

@@ -1,4 +1,4 @@
-"""The seed of a new game: bytes of RAM that make its random numbers, of which each episode may get others."""
+"""The seed of a new game: bytes of RAM from which its random numbers come. Each episode may get other values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gbxcule_puffer.tasks.ram.readings import word_of
 from gbxcule_puffer.tasks.ram.view import Where
 
 CHANGES = (0x01, 0x55, 0xAA, 0x0F, 0xF0, 0x33, 0xCC)  # of a byte, in a Game Boy each
-LOOK, LOOKS, SOON = 12, 40, 1  # frames of a look, looks until games must differ, and in which they must not
+LOOK, LOOKS, SOON = 12, 40, 1  # frames of a look; looks until games must differ; first looks, equal in all
 BUTTONS = ("NOOP", "NOOP", "A", "LEFT", "RIGHT", "UP", "DOWN")
 MOST_TRIED, LEAST = 4, 0.2  # candidates of a scan, and their least confidence
 
@@ -71,8 +71,8 @@ def is_plain(where: Where) -> TypeGuard[int]:
 
 @torch.no_grad()
 def makes_chance(cartridge: Cartridge, start: Snapshot, where: Where, seed: int = 0) -> bool:
-    """True if the same buttons lead most Game Boys to other pictures where this byte was changed at the start, and to
-    the same ones at first: a position, or what is drawn, would show at once."""
+    """True if most Game Boys in which this byte was changed at the start show the same pictures at first and others
+    later, with the same buttons. A position or a tile would show at once."""
     emulator = Emulator(cartridge, 1 + len(CHANGES), frames_per_step=LOOK, release_after_frames=LOOK)
     try:
         emulator.load(start)

@@ -22,8 +22,9 @@ MOST_BACK = 64  # bursts that are kept, to go back to from where every Game Boy'
 
 @dataclass(frozen=True)
 class Search:
-    """A search: `keep` Game Boys survive a burst of `burst` steps, in which a button is held for 1 to `hold` of them;
-    of the others, each becomes a copy of one of these. It ends after `seconds`, or when all have reached the end."""
+    """A search: after each burst of `burst` steps, `keep` Game Boys survive, and each of the others becomes a copy of a
+    survivor. In a burst, a button is held for 1 to `hold` steps. It ends after `seconds`, or when all have reached the
+    end."""
 
     num_envs: int = 251
     keep: int = 24

@@ -345,7 +345,7 @@ class PlaySession:
         self._before_poke, self._was_frozen = None, False
 
     def _check_poke(self) -> None:
-        """Keeps what a poke would end: the steps before it, in a trace, and the state, for undo.
+        """Keeps the steps before a poke, which ends the trace, and the state, for undo.
 
         Raises: ConfigError where nothing may be written into the game's RAM.
         """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = 3
-LEAST = 4  # whole trials of which importance says something
+LEAST = 4  # whole trials for an importance that says something
 WHOLE, EARLY, BEST = COLOURS[0], PALE, COLOURS[1]
 
 

@@ -109,7 +109,7 @@ def open_study(out: Path) -> optuna.Study | None:
 
 
 def _storage(out: Path) -> optuna.storages.JournalStorage:
-    """The journal of a sweep, whose folder is this process's; without what was being written when one was killed."""
+    """The journal of a sweep, whose folder this process holds, without a line that a kill cut off."""
     path = out / JOURNAL
     if path.exists():
         data = path.read_bytes()

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 SPACE = Kind("space", ConfigError, 'give lines such as lr = "1e-4:1e-2:log"')
 FORMS = "LOW:HIGH, LOW:HIGH:log, or a list with commas"
 BOOLS = {"true": True, "false": False}
-DIGITS = 3  # of a number from a range, so that a command can be read and is what was run
+DIGITS = 3  # of a number from a range: the command that is printed is short, and exactly the one that ran
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """A flag that varies: from `low` to `high`, on a logarithmic scale or not; or over `choices`, of which numbers
-    are in their order."""
+    """A flag that varies: from `low` to `high`, on a logarithmic scale or not; or over `choices`, numbers in ascending
+    order."""
 
     name: str
     text: str  # as it was given

@@ -39,6 +39,6 @@ def usual_kernels(models: Iterable[str], on_gpu: bool) -> list[Needed]:
             found += kernels_of_steps(variant, "datapath", USUAL_SHAPE)
         else:
             found += kernels_of_steps(variant, "interpreter", None)
-            # With which native code finds out what a game executes.
+            # Native code counts with it what a game executes.
             found += kernels_of_steps(Variant(color=model == "cgb", counted=True), "interpreter", None)
     return [*found, *kernels_of_ends(dict.fromkeys((*AT_ONCE, *WITH_TASKS, *OF_OBJECTS))), *SMALL]

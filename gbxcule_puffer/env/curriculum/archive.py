@@ -19,8 +19,8 @@ from gbxcule_puffer.env.randomness import ARCHIVE_COIN, ARCHIVE_SLOT, RANGE, Cou
 
 CHUNK = wp.constant(64)  # slots per partial sum
 WINDOW = wp.constant(16)
-"""Episodes of a slot that its chance is judged by: when there are more, half of them are forgotten, but not before one
-of them has succeeded. So what never succeeds is tried less and less, and what begins to succeed soon counts."""
+"""The number of episodes from which a slot's rate of success is estimated. Beyond it the slot's counts are halved, once
+one episode has succeeded. So a slot that never succeeds is tried less and less, and a success counts soon."""
 
 
 @wp.struct
@@ -153,9 +153,8 @@ class Archive:
 
     A `share` of the episodes begins there, more often at rarely visited cells (with the key pixels: at rarely visited
     coarse cells). With `by_chance` also more often at slots whose last episodes sometimes succeeded and sometimes
-    failed. A slot's state is not replaced by one that has reached fewer of the milestones that the archive `follows`,
-    and its chance is multiplied by a factor for each milestone by which it is behind the furthest state. Allocates only
-    here and there.
+    failed. If the archive `follows` milestones, a state never replaces one that has reached more of them. A slot's
+    chance is then multiplied by a factor for each milestone that the furthest state has beyond it.
 
     filled (size,) bool: the slots that have a state; admitted (num_envs,) bool, slots (num_envs,) int32: the envs whose
     state the last `offer` took, and where.

@@ -27,8 +27,8 @@ class Milestones:
     `first` of the pool on. A share of the episodes begins there, more often at milestones behind which no further one
     is reached. With the swarm, an env that has reached fewer milestones than the best kept state goes on from it.
 
-    held (milestones, num_envs) bool: what the envs have reached, in this episode or before the state in which it began;
-    quiet (num_envs,) int32: steps since the last new one; filled (milestones * each,) bool: slots with a state;
+    held (milestones, num_envs) bool: those that each env has reached, in this episode or before the state from which it
+    began; quiet (num_envs,) int32: steps since the last new one; filled (milestones * each,) bool: slots with a state;
     `seed` is that of the env's last reset. Uses integers only, which are equal on every device.
     """
 
@@ -111,8 +111,8 @@ class Milestones:
         self.starts.counts.masked_fill_(given[:-1], 0)
 
     def record(self, kept: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
-        """Takes note of what the envs of `kept` have reached, whose states are in the pool's `slots`; returns these
-        slots, one past the last for the other envs, (num_envs,) int64."""
+        """Notes the milestones of the envs of `kept`, whose states are in the pool's `slots`. Returns these slots, and
+        for the other envs one past the last slot, (num_envs,) int64."""
         target = torch.where(kept, slots.long(), self.slot_held.shape[1] - 1)
         self.slot_held.index_copy_(1, target, self.held)
         return target
@@ -202,8 +202,8 @@ class Milestones:
         self.reached[number] = True
 
     def read(self) -> dict[str, float]:
-        """Milestones that any env has reached, and of which there are states; the most that a state or an env has
-        reached; the share of the envs whose episode began at one."""
+        """The number of milestones that any env has reached, and of those with a state; the most that a state or an env
+        has reached; the share of the envs whose episode began at one."""
         began = self.envs.slots - self.first
         inside = ((began >= 0) & (began < len(self.filled))).sum()
         kept = self.filled.view(len(self.names), -1).any(1).sum() if self.each else self.saves.sum()
@@ -213,8 +213,8 @@ class Milestones:
         return info | ({"milestones/kept": float(kept), "milestones/share": count / len(began)} if self.each else {})
 
     def table(self) -> list[dict[str, float | str]]:
-        """For each milestone: its name, the states that were offered and are kept, and the episodes that began at one
-        and came to a further milestone, or did not, as far as they still count."""
+        """For each milestone: its name; the states that were offered, and those that are kept; of the recent episodes
+        that began at one, how many reached a further milestone, and how many did not."""
         kept = self.filled.view(len(self.names), -1).sum(1) if self.each else torch.zeros_like(self.saves)
         rows = zip(
             self.names,

@@ -41,13 +41,13 @@ def check_curriculum(curriculum: str, num_stages: int, archive_slots: int) -> No
 
 class Starts:
     """The slots of a pool as starts of episodes: first the `given` ones, `per_start` slots for each start (one per
-    number of waits), then `spare` ones for an archive, from which an episode takes at most `archive_steps` steps.
+    number of waits), then `spare` ones for an archive. An episode from the archive takes at most `archive_steps` steps.
 
     curriculum: 'uniform' samples all starts equally, 'first' those of the first stage only, 'progress' by the weights
     of a BayesProgressTracker; 'by_env' always gives env i start i modulo the number of starts. The waits are always
     sampled.
 
-    envs: the env's tensors (env/fields.py), of which it fills `sampled_slot`; stage, distance (slots,): the stage of
+    envs: the env's tensors (env/fields.py); it fills their `sampled_slot`; stage, distance (slots,): the stage of
     each slot and the distance of its picture to that stage's goal; counts (3, slots) int64: SLOT_COUNTS of the episodes
     that began there (env/step_end/parts.py); weights (stages,) int64: those of a curriculum without a tracker.
     Allocates only here.

@@ -113,8 +113,8 @@ class VisitCounter:
     count is wrong only if a cell collides in every row. The counters are integers, and all visits of a step are counted
     before any is read. So the counts depend neither on the device nor on the order of the envs.
 
-    coarse: the counter by which an archive weighs its slots. For 'pixels', most of which are visited only a few times,
-    it is a counter of 'picture'; otherwise this one.
+    coarse: the counter that weighs an archive's slots. It is this one, but for 'pixels' one of 'picture', because most
+    cells of all pixels are visited only a few times.
 
     key, visits, before (num_envs,) int64: each env's cell, its visits including this step's, and excluding them; bonus
     (num_envs,) float32 = 1 / sqrt(visits); first (num_envs,) bool: before is 0. Allocates only here.

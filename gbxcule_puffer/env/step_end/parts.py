@@ -17,7 +17,7 @@ from gbxcule_puffer.tasks.goals.distance import color_difference, goal_differenc
 from gbxcule_puffer.tasks.observe.pictures import FORMS
 
 COLOR = False
-"""True: observations in colour, of which kernels.py makes an instance."""
+"""True in the instance of this file that kernels.py makes for observations in colour."""
 PACKED = wp.constant(FORMS.index("packed"))
 AVERAGED = wp.constant(FORMS.index("averaged"))
 LUMA = wp.constant(FORMS.index("luma"))

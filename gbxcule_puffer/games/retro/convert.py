@@ -12,7 +12,7 @@ from gbxcule_puffer.games.retro.scenario import codec_of, end_of, reward_of, use
 from gbxcule_puffer.games.retro.variables import Names, read_variables
 from gbxcule_puffer.games.writing import Draft, game_name
 
-FRAMES_PER_STEP = 4  # stable-retro's steps are single frames, of which training takes four at a time
+FRAMES_PER_STEP = 4  # stable-retro steps single frames; trainings repeat an action for four
 MAX_STEPS = 4_500
 
 

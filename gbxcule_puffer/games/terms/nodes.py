@@ -61,7 +61,7 @@ class Tape:
         )
 
     def remembering(self) -> set[int]:
-        """The nodes that a new episode begins with: those that remember something, and what they are of."""
+        """The nodes that a new episode computes: those that remember something, and their arguments."""
         wanted = {index for index, node in enumerate(self.nodes) if node.operation in REMEMBERING}
         for index in range(len(self.nodes) - 1, -1, -1):
             if index in wanted:

@@ -59,7 +59,7 @@ class TileMap:
 def _part(given: object) -> int | slice:
     """Columns or rows of a tile map.
 
-    Raises: ConfigError for some that it does not have, of which torch would take negative ones from the end.
+    Raises: ConfigError for those that the map does not have; torch would count negative ones from its end.
     """
     try:
         if not isinstance(given, slice):

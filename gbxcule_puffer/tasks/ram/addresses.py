@@ -11,8 +11,8 @@ READABLE = ((hw.VRAM, hw.CART_RAM), (hw.WRAM, hw.ECHO), (hw.OAM, hw.OAM_END), (h
 
 
 def bank_of(bank: int | None, address: int) -> int | None:
-    """The bank by which RAM is read, of the one that a file or an option names; None where it is the usual one: bank 0
-    of VRAM, bank 1 of WRAM from D000 on, and wherever there is one only."""
+    """The bank with which RAM is read, for a `bank` from a file or an option. None for the usual one: bank 0 of VRAM,
+    bank 1 of WRAM from D000 on, and the only bank elsewhere."""
     if bank is None or hw.CART_RAM <= address < hw.WRAM:
         return bank
     usual = 1 if hw.BANKED_WRAM <= address < hw.ECHO else 0

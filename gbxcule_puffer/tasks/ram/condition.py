@@ -26,7 +26,7 @@ TESTS = {
 
 @dataclass(frozen=True)
 class Condition:
-    """A byte at `where`, of which the bits of `mask` are compared with `value`."""
+    """A byte at `where`, whose bits of `mask` are compared with `value`."""
 
     where: int | tuple[int, int]
     test: str

@@ -70,7 +70,7 @@ class Number:
 
     @property
     def most(self) -> int:
-        """The highest value that the bytes can give; of decimal digits, of which a byte may have wrong ones, too."""
+        """The highest value that the bytes can give, also with digits that are not decimal."""
         if self.read == "bits":
             return self.size * self.mask.bit_count()
         if self.read == "count":

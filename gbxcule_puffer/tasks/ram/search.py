@@ -1,4 +1,4 @@
-"""A search for numbers in RAM: all addresses at first, then those only that did what was seen on the screen."""
+"""A search for numbers in RAM: all addresses at first, then only those that changed as the number on the screen did."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANY = (
     *(f"digits{size}{order}" for size in range(5, 9) for order in ("", "le")),
 )  # fmt: skip
 MOST_UNDONE = 100  # narrowings
-MOST_LISTED = 5_000  # numbers, of which equal readings are found
+MOST_LISTED = 5_000  # numbers among which equal readings are found
 PART = 2**22  # numbers that are read at once
 MOST_ZERO = 0xFF - 9  # the highest byte of the digit 0
 

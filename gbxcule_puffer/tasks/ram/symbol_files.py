@@ -87,8 +87,8 @@ def decode(path: StrPath, data: bytes) -> str:
 
 
 def lines_of_names(text: str) -> Iterator[tuple[int, str, str, str, Location | None]]:
-    """(index, whole line, its section, name, location) of all lines of a .sym; the name is empty, and the location
-    None, where there is none."""
+    """(index, whole line, its section, name, location) of all lines of a .sym. In a line without them, the name is
+    empty and the location None."""
     for number, whole, section in _lines(text):
         yield number - 1, whole, section, *_named(_plain(whole), section, False)
 
@@ -139,7 +139,7 @@ def _far(digits: str) -> Location:
 
 
 def _drop_lengths(found: SymbolFile, source: str) -> None:
-    """Moves l__AREA beside s__AREA, the lengths and starts of sdld's areas, to what has no address."""
+    """Moves l__AREA beside s__AREA, the lengths and starts of sdld's areas, to the names without an address."""
     for name in [name for name in found.locations if name.startswith("l__") and f"s{name[1:]}" in found.locations]:
         del found.locations[name]
         found.others[name] = f"is a constant, not an address: the length of the area {name[2:]} in {source}"

@@ -117,7 +117,7 @@ class Novelty(nn.Module):
 
     @torch.no_grad()
     def _count(self) -> None:
-        """Takes the rollout's pictures into the moments, in which all rollouts count alike."""
+        """Adds the rollout's pictures to the moments; all rollouts have the same weight."""
         sums = torch.zeros_like(self.moments)
         for obs in self.obs:
             newest = self._newest(obs)

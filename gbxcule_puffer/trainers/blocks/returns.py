@@ -20,8 +20,8 @@ class ReturnScale:
     """Divides the rewards of rollouts by the running deviation of the discounted returns, so that the same settings fit
     games of points and of hundreds of thousands of points.
 
-    It does not move the rewards' zero, so what is good stays good. The layer that gives the values is rescaled with
-    each new deviation: its values of the game's own rewards stay as they are.
+    A positive reward stays positive: the rewards are scaled, not shifted. The layer that gives the values is rescaled
+    with each new deviation: its values of the game's own rewards stay as they are.
     """
 
     def __init__(self, num_envs: int, gamma: float, world: World, device: torch.device) -> None:

@@ -1,4 +1,4 @@
-"""One Game Boy as it is before a step, and what is pressed: its whole picture follows from them."""
+"""The state of one Game Boy before a step, and the buttons of the step. Its whole picture follows from them."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class Wall(AbstractContextManager):
         emulator.step = watched_press  # pyright: ignore[reportAttributeAccessIssue]
 
     def look_at_graph(self) -> None:
-        """Shows the env after steps that were replayed as a CUDA graph, in which none is seen."""
+        """Shows the env after a CUDA graph has replayed its steps: the calls in a graph show nothing."""
         if self._recorded:
             self.look()
 

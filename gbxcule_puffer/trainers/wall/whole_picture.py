@@ -1,4 +1,4 @@
-"""Whole pictures of a Game Boy of which its env draws every second pixel, in the server's process, on the CPU."""
+"""Whole pictures of a Game Boy whose env draws every second pixel, in the server's process, on the CPU."""
 
 from __future__ import annotations
 
