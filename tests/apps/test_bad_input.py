@@ -261,6 +261,7 @@ def test_a_run_without_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixtur
         *((words, "ROM x.gb: cannot be read") for words in ("play x.gb", "bench --rom x.gb", "scan x.gb")),
         *((words, "ROM x.gb: cannot be read") for words in ("verify x.gb", "train ppo --rom x.gb")),
         *((words, "game 'x': there is no game.toml") for words in ("play --game x", "train dqn --game x --smoke")),
+        ("eval x", "run 'x' is unknown"),
     ],
 )
 def test_a_mistyped_game_needs_no_torch(words: str, message: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from gbxcule_puffer.apps.train.pufferl import check_subject, may_know, run_mode
 from gbxcule_puffer.apps.train.scripts import run_script
 from gbxcule_puffer.commandline import command, word
-from gbxcule_puffer.layout import SCRIPTS
+from gbxcule_puffer.layout import SCRIPTS, own_games
 
 
 @command
@@ -21,16 +21,14 @@ class Eval:
     words: tuple[str, ...] = word("its flags; puffer eval RUN --help lists them", "...", (), rest=True)
 
     def run(self) -> int | None:
-        if Path(self.subject).exists() or ("--help" in self.words and not may_know(self.subject)) or self._is_game():
+        if (
+            Path(self.subject).exists()
+            or ("--help" in self.words and not may_know(self.subject))
+            or self.subject in own_games()
+        ):
             return run_script(SCRIPTS / "evaluate.py", "puffer eval", [self.subject, *self.words])
         check_subject("run", self.subject, "give a run's folder or its checkpoint.pt")
         return run_mode("eval", self.subject, self.words)
-
-    def _is_game(self) -> bool:
-        """True for the name of a game that comes with the package."""
-        from gbxcule_puffer.games import own_games  # with torch
-
-        return self.subject in own_games()
 
 
 COMMAND = Eval
