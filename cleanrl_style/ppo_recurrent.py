@@ -186,6 +186,7 @@ def empty_rollout(args: Args, layout: ObservationLayout, device: torch.device) -
 
 
 @torch.no_grad()
+@torch.autocast("cpu", enabled=False)  # around all steps: the weights are cast to bfloat16 once, not at each step
 def collect(
     model: RecurrentActorCritic, env: EnvLike, rollout: Mapping[str, Tensor], memory: Tensor, clock: Stopwatch
 ) -> None:
