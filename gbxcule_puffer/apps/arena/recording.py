@@ -67,9 +67,10 @@ def record_run(
     levels: dict[str, str | None] = {TRAIN: settings.get("levels")}
     if game.levels is not None and game.levels.test is not None:
         levels[TEST] = TEST
+    curve, seconds = curve_of(run), _seconds(run)
     sha256 = "" if weights is None else write_weights(weights, trained.checkpoint)
     played = {name: _played(weights or run, episodes, device, chosen) for name, chosen in levels.items()}
-    manifest, curve = read_object(run / MANIFEST, RUN), curve_of(run)
+    manifest = read_object(run / MANIFEST, RUN)
     record = Record(
         game=game.name,
         agent=agent or name_of(trained.script.EXP_NAME),
@@ -77,7 +78,7 @@ def record_run(
         seed=settings["seed"],
         num_envs=settings["num_envs"],
         steps=trained.checkpoint["counters"]["global_step"],
-        seconds=_seconds(run),
+        seconds=seconds,
         device=str(manifest.get("device_name")),
         jobs=jobs,
         git_sha=str(manifest.get("git_sha")),
