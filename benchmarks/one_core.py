@@ -128,8 +128,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     record: dict[str, Any] = {
         "what": "steps/s of one core, 24 frames a step, random buttons: PyBoy without window and sound, the "
         "interpreter and the native code in turns, CPU time; medians (python -m benchmarks.one_core)",
-        "date": time.strftime("%Y-%m-%d"), "git_sha": git_sha(), "cpu": cpu_name(), "model": args.model, "num_envs": args.envs,
-        "turns": args.turns, "games": games,
+        "date": time.strftime("%Y-%m-%d"), "git_sha": git_sha(), "cpu": cpu_name(), "model": args.model,
+        "num_envs": args.envs, "turns": args.turns, "games": games,
     }  # fmt: skip
     for rom in map(find_rom, args.rom) if args.rom else roms_of_suite("corpus"):
         games.append(measure(rom, args.model, args.envs, args.turns, not args.interpreter))

@@ -1,5 +1,5 @@
-"""`python -m benchmarks.kernel.cpu_parts ROM ... [--model cgb] [--envs N] [--steps N] [--native] [--out FILE]`: the parts of
-a step on a CPU.
+"""`python -m benchmarks.kernel.cpu_parts ROM ... [--model cgb] [--envs N] [--native] [--out FILE]`: the parts of a
+step on a CPU.
 
 perf samples the compiled kernel 3,000 times a second of its own time while it steps envs with random buttons on one
 core. Each sample belongs to the function that it is in, and each function to a part of the step; what the compiler
@@ -117,7 +117,15 @@ def measure(rom: str, model: str, envs: int, steps: int, native: bool) -> dict[s
     facts = {name: round(value, 1) for name, value in facts.items()} | {
         "ns_an_instruction": round(1e3 * facts["us"] / own, 1)
     }
-    return {"rom": Path(rom).stem, "model": model, "envs": envs, "native": native, "samples": total, **facts, "shares": shares}
+    return {
+        "rom": Path(rom).stem,
+        "model": model,
+        "envs": envs,
+        "native": native,
+        "samples": total,
+        **facts,
+        "shares": shares,
+    }
 
 
 def main() -> None:

@@ -39,10 +39,15 @@ static inline void begin_access(Frame& x, int now, int last) {
     x.c.previous = now - last;
     x.changed = 1;
 }
-// STAT or LY, on a DMG: ppu.advance, where no change of the LCD is due
-static inline bool is_settled(Frame& x, int at) {
+// STAT or LY: ppu.advance, where no change of the LCD is due. On a Game Boy Color timing.look, too, where it only notes
+// the end of PyBoy's batch: the clock goes forward, loses no T-cycle, and VBlank's early interrupt does not come
+static inline bool is_settled(Frame& x, int now, int at) {
     Cpu& c = x.c;
-    if (HAS_COLOR || at >= c.lcd_target || at < c.lcd_zero || c.stat_mode_hidden != 0) return false;
+    if (at >= c.lcd_target || at < c.lcd_zero || c.stat_mode_hidden != 0) return false;
+#if HAS_COLOR
+    if (c.lcd_wrapped != 0 || at < c.lcd_last || ((at - c.lcd_last) & c.double_speed) != 0 || c.ly == 143) return false;
+    if (c.lcd_last <= now) c.lcd_due = c.lcd_target;
+#endif
     c.lcd_last = at;
     x.polled = 1;
     return true;
@@ -53,13 +58,19 @@ static inline void advance(Frame& x, int now, int last, int at) {
     x.advance(x.m, &x.c, at);
     find_plain(x);
 }
-// True where an access has to do with the LCD alone: on a DMG, to VRAM with lookahead
-static inline bool is_of_lcd(int address, int lookahead) {
-    return !HAS_COLOR && (address & 0xE000) == 0x8000 && lookahead != 0;
+// True where an access has to do with the LCD alone: to VRAM with lookahead
+static inline bool is_of_lcd(int address, int lookahead) { return (address & 0xE000) == 0x8000 && lookahead != 0; }
+// T-cycles of the LCD until its next change; negative where its clock has wrapped
+static inline int until_change(const Cpu& c) {
+#if HAS_COLOR
+    return c.lcd_wrapped != 0 ? -1 : (c.lcd_target - c.lcd_last) >> c.double_speed;
+#else
+    return c.lcd_target - c.lcd_last;
+#endif
 }
 static inline void look(Frame& x, int now, int last, int at) {
     const int polled = x.polled;
-    if (!is_settled(x, at)) advance(x, now, last, at);
+    if (!is_settled(x, now, at)) advance(x, now, last, at);
     x.polled = polled;
     x.changed = 1;
 }
@@ -69,15 +80,15 @@ static __attribute__((noinline, cold)) int read(Frame& x, int address, int now, 
     const Cpu& c = x.c;
     const int at = now + t + lookahead;
     if (address == P1) return c.p1;
-    if (!HAS_COLOR && (address == STAT || address == LY) && c.stat_mode_hidden == 0) {
-        if (!is_settled(x, at)) advance(x, now, last, at);
+    if ((address == STAT || address == LY) && c.stat_mode_hidden == 0) {
+        if (!is_settled(x, now, at)) advance(x, now, last, at);
         return address == LY ? c.ly : c.stat;
     }
     if (is_of_lcd(address, lookahead)) {
         look(x, now, last, at);
-        const int mode = c.stat & 3, until = c.lcd_target - c.lcd_last;
+        const int mode = c.stat & 3, until = until_change(c);
         const bool is_locked = mode == 3 || (mode == 2 && until >= 0 && until <= 4);
-        return (c.lcdc & 0x80) != 0 && is_locked ? 0xFF : ((const byte*)c.row)[address];
+        return (c.lcdc & 0x80) != 0 && is_locked ? 0xFF : ((const byte*)c.row)[address + shift(c, address)];
     }
     begin_access(x, now, last);
     const int value = x.read(x.m, &x.c, address, now + t, lookahead);
@@ -85,17 +96,17 @@ static __attribute__((noinline, cold)) int read(Frame& x, int address, int now, 
     return value;
 }
 static __attribute__((noinline)) int stat(Frame& x, int now, int last, int t, int lookahead) {
-    return is_settled(x, now + t + lookahead) ? x.c.stat : read(x, STAT, now, last, t, lookahead);
+    return is_settled(x, now, now + t + lookahead) ? x.c.stat : read(x, STAT, now, last, t, lookahead);
 }
 static __attribute__((noinline)) int ly(Frame& x, int now, int last, int t, int lookahead) {
-    return is_settled(x, now + t + lookahead) ? x.c.ly : read(x, LY, now, last, t, lookahead);
+    return is_settled(x, now, now + t + lookahead) ? x.c.ly : read(x, LY, now, last, t, lookahead);
 }
 static __attribute__((noinline, cold)) void write(
     Frame& x, int address, int value, int now, int last, int t, int lookahead) {
     Cpu& c = x.c;
     if (is_of_lcd(address, lookahead) && !(c.render && c.next_line < 144)) {
         look(x, now, last, now + t + lookahead);
-        if ((c.lcdc & 0x80) == 0 || (c.stat & 3) != 3) ((byte*)c.row)[address] = value;
+        if ((c.lcdc & 0x80) == 0 || (c.stat & 3) != 3) ((byte*)c.row)[address + shift(c, address)] = value;
         return;
     }
     const int changed = x.changed, p1 = c.p1;
@@ -156,7 +167,10 @@ idle: {  // a round of a loop, at PC, is over: where it has changed nothing, tho
         left -= rounds * round;
         executed += skipped;
         c.skipped += skipped;
-        if (x.polled) c.lcd_last += rounds * round;
+        if (x.polled && rounds > 0) {
+            c.lcd_last += rounds * round;
+            NOTE_END
+        }
     }
     h = {pc, a, f, sp, ime, bc, de, hl, left, c.executed + executed};
     x.changed = x.polled = 0;
@@ -226,6 +240,8 @@ extern "C" void SYMBOL(
     }
 }
 """
+# How far the memory that an address selects is from that of bank 0 or 1
+SHIFT = "static inline int shift(const Cpu& c, int address) { return 0; }"
 COLOR_SHIFT = """
 static inline int shift(const Cpu& c, int address) {
     return (address >> 12) == 13 ? c.wram_shift : address < 0xA000 ? c.vram_shift : 0;

@@ -21,7 +21,7 @@ from gbxcule_puffer.emulator import isa
 from gbxcule_puffer.emulator.build.splice import splice
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.loops import table
-from gbxcule_puffer.emulator.pieces.frame import BEGIN, CALL, COLOR_SHIFT, END, HEAD, LOAD, RUN, STORE
+from gbxcule_puffer.emulator.pieces.frame import BEGIN, CALL, COLOR_SHIFT, END, HEAD, LOAD, RUN, SHIFT, STORE
 from gbxcule_puffer.emulator.pieces.traces import Step, Trace
 from gbxcule_puffer.emulator.pieces.translate import Registers, Translator, Value, literal, pure_functions
 from gbxcule_puffer.emulator.state import OF_CARTRIDGE, ColorCpu, Cpu
@@ -42,10 +42,11 @@ def source(cartridge: Cartridge, traces: Sequence[Trace], loops: np.ndarray) -> 
     head = "".join(f"#define {name} {getattr(hw, name)}\n" for name in ("P1", "STAT", "LY")) + head
     begin, end = (text.replace("LOAD", LOAD).replace("STORE", STORE) for text in (BEGIN, END))
     begin = begin.replace("LCD_POLL", str(table.LCD_POLL)).replace("FIRST_HOOK", str(table.FIRST_HOOK))
+    begin = begin.replace("NOTE_END", "c.lcd_due = c.lcd_target;" if color else "")
     struct = "\n".join(
         f"    {'int' if kind.__name__ == 'int32' else 'unsigned long long'} {name};" for name, kind in _members(color)
     )
-    parts = [f"struct Cpu {{\n{struct}\n}};", head, COLOR_SHIFT if color else "", pure_functions()]
+    parts = [f"struct Cpu {{\n{struct}\n}};", COLOR_SHIFT if color else SHIFT, head, pure_functions()]
     numbers = {trace.begin: number for number, trace in enumerate(traces)}
     has_idle = any(step.idles for trace in traces for step in trace.steps)
     check, groups = 0, list(_groups(traces))
@@ -217,7 +218,7 @@ class _TraceSource:
             return self._code.bind(Value(where, 0xFF))
         name = self._code.name()
         call = f"read(x, {text}, {self._times(t)}, {lookahead})"
-        if address.number in (hw.STAT, hw.LY) and not self._color:
+        if address.number in (hw.STAT, hw.LY):
             call = f"{'ly' if address.number == hw.LY else 'stat'}(x, {self._times(t)}, {lookahead})"
         self._code.lines += [
             f"int {name};", f"if ({is_slow}) {{ {name} = {call}; plain = x.plain; }} else {name} = {where};"
