@@ -194,6 +194,13 @@ def test_what_moves_the_camera_is_not_lives() -> None:
     assert lives > 0.8 and speed < 0.3
 
 
+def test_what_moves_sprites_along_one_axis_is_not_lives() -> None:
+    """A ball's speed moves its sprite; hearts that are sprites leave the picture on both axes."""
+    stats = lives_stats(envs=(0.5, 0.5))
+    speed, lives = kinds.lives(stats, causes((0.3, 0.5), sprites_x=(1, 0.5))).tolist()
+    assert lives > 0.8 and speed < 0.35
+
+
 def score_stats(**changed: Pair) -> dict[str, torch.Tensor]:
     """Statistics of two bytes of 0 to 8 that rise now and then, and fall to 0, but for what is `changed`."""
     none, of_branches = torch.zeros(2), torch.zeros((len(NAMES), 2))
