@@ -37,16 +37,19 @@ def axis_parts(stats: Stats, axis: str, own: bool = False) -> Stats:
     names = ("goes_higher", "goes_lower", "goes_further") if own else ("higher", "lower", "goes_on")
     higher, lower, further = (stats[name] for name in names)
     reacts = higher + lower if own else stats["reacts"]
+    some = (reacts[ahead] + reacts[behind]).clamp(min=1e-6)
+    across = (reacts[cross] + reacts[cross2]) / some
+    if own:  # a snake goes on without buttons, and cannot turn back: what counts is how much oftener it goes there
+        higher, lower = ((each - each[BRANCH["NOOP"]]).clamp(min=0) for each in (higher, lower))
     both = torch.minimum(higher[ahead], lower[behind])
     both_against = torch.minimum(lower[ahead], higher[behind])
     inverse = both_against > both
     with_it, against = higher[ahead] + lower[behind], lower[ahead] + higher[behind]
-    some = (reacts[ahead] + reacts[behind]).clamp(min=1e-6)
     return {
         "inverse": inverse,
         "both": torch.maximum(both, both_against),
         "consistent": torch.where(inverse, against, with_it) / (with_it + against).clamp(min=1e-6),
-        "cross": (reacts[cross] + reacts[cross2]) / some,
+        "cross": across,
         "goes_on": (further[ahead] + further[behind]) / some,
         "one_way": (stats["one_way"][ahead] + stats["one_way"][behind]) / some,
         "back": (stats["back"][ahead] + stats["back"][behind]) / some,
