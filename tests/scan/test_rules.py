@@ -110,6 +110,22 @@ def test_what_moves_all_sprites_is_not_where_the_player_is() -> None:
     assert player > 0.8 and speed < 0.9 * player
 
 
+def test_what_goes_on_and_cannot_turn_back_is_where_the_player_is() -> None:
+    """A snake mostly goes down, also without buttons: UP does nothing then, and LEFT and RIGHT end it. The second byte
+    goes the same way whatever the buttons, as a ball."""
+    stats = two_ways_up((0.2, 0), (0.3, 0.3)) | {"like_y": torch.tensor((0.95, 0.95))}
+    ways = {"goes_higher": (0.6, {"DOWN": 0.8, "LEFT": 0.2, "RIGHT": 0.2}), "goes_lower": (0.2, {"UP": 0.4})}
+    for name, (share, others) in ways.items():
+        stats[name][:] = share
+        for button, other in others.items():
+            stats[name][NAMES.index(button), 0] = other
+    stats["goes_further"] = stats["one_way"] = stats["goes_higher"] + stats["goes_lower"]
+    for name in ("LEFT", "RIGHT"):
+        stats["reacts"][NAMES.index(name), 0] = 0.6
+    snake, ball = kinds.position(stats, causes((0.9, 0.9)), "y").tolist()
+    assert snake > 0.7 and ball < 0.1
+
+
 def test_evidence_leaves_out_what_never_happened() -> None:
     """Of a height that only A changes it does not say that it rises with DOWN in 0% of the forks."""
     envs = {"envs": torch.ones(2)}
