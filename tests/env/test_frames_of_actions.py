@@ -28,8 +28,7 @@ def rows(seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, len(FRAMES), (STEPS, N), dtype=np.int32)
 
 
-@pytest.mark.parametrize("release_after", [8, 24])
-@pytest.mark.parametrize("kernel", ["interpreter", "datapath"])
+@pytest.mark.parametrize(("kernel", "release_after"), [("interpreter", 24), ("datapath", 8)])
 def test_machines_are_pyboys(kernel: str, release_after: int) -> None:
     """Released after 8 frames or at the step's end; a step without frames of its own has frames_per_step again."""
     schedule: dict[str, Any] = {"frames_per_step": 24, "release_after_frames": release_after, "screen": "full"}

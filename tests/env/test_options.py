@@ -55,7 +55,7 @@ def test_an_option_is_added_in_one_place(tmp_path: Path) -> None:
     """One more field of EnvOptions: keyword, flag with its help, ini key, Gymnasium keyword, row of the docs, and what
     the kernels read, where one line makes it a term of the reward."""
     for folder in ("gbxcule_puffer", "benchmarks"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("results", "__pycache__"))
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("results"))
     path = tmp_path / "gbxcule_puffer/env/options.py"
     text = path.read_text()
     added = '    luck: float = option(0.25, "how lucky", TASK, least=0, most=1, weight=True)\n    goal_bonus:'

@@ -73,7 +73,7 @@ def test_reward_and_ends_are_of_the_state_before_the_reset(start: dict[str, Any]
     assert ends > 8
 
 
-@pytest.mark.parametrize("backend", ["single", "serial", "mp_sync"])
+@pytest.mark.parametrize("backend", ["single", pytest.param("serial", marks=pytest.mark.long), "mp_sync"])
 def test_pyboy_gives_the_same(start: dict[str, Any], backend: str) -> None:
     kwargs = {**start, "num_envs": 4, "max_steps": LIMIT, "task": Walk, "log_interval": 15, "start_waits": 1}
     own = GBxCuLEEnv(**kwargs)

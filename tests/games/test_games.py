@@ -64,10 +64,12 @@ def test_levels_that_are_waits(tmp_path: Path) -> None:
         env.close()
 
 
-@pytest.mark.parametrize("variant", [None, "many", "many,original"])
 @pytest.mark.parametrize(
-    ("name", "more"),
-    [("pyboy_puffer_single", {}), ("pyboy_puffer_vec", {"backend": "serial", "num_workers": 2})],
+    ("name", "more", "variant"),
+    [
+        *(("pyboy_puffer_single", {}, variant) for variant in (None, "many", "many,original")),
+        ("pyboy_puffer_vec", {"backend": "serial", "num_workers": 2}, "many,original"),
+    ],
 )
 def test_pyboy_pays_the_same(folder: Path, name: str, more: dict[str, Any], variant: str | None) -> None:
     n, steps = 4, 60

@@ -11,12 +11,12 @@ from tests.hostile.run import fuzz
 
 pytestmark = pytest.mark.kernel
 
-MUTANTS = {"resuming": 8}  # which are slow; 300 of the others
+MUTANTS = {"resuming": 8}  # which are slow; 160 of the others
 
 
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)
 def test_damaged_files_are_refused_in_one_line(one: Format, tmp_path: Path) -> None:
-    mutants = MUTANTS.get(one.name, 300)
+    mutants = MUTANTS.get(one.name, 160)
     tally = fuzz(one, tmp_path, range(mutants))
     assert tally.others == []
     assert (tally.tried == mutants and tally.refused > mutants // 20) or one.name == "save RAM"

@@ -119,7 +119,7 @@ def test_pictures(screen: str) -> None:
     for env in range(NUM_ENVS):
         scene = Scene(emulator, env)
         first = -(-scene.next_line // size)
-        for row in range(env % 13, hw.SCREEN_HEIGHT // size, 13):
+        for row in range(env % 29, hw.SCREEN_HEIGHT // size, 29):
             expected = scene.line(size * row)[::size] if row >= first else 9  # a line that is drawn is not drawn again
             for picture in pictures:
                 np.testing.assert_array_equal(picture[env, row], expected, f"env {env}, row {row}")

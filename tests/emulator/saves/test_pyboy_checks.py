@@ -70,7 +70,7 @@ def test_the_lower_bits_of_f_are_0() -> None:
 
 
 @pytest.mark.parametrize("kind", ["color", "color-scenes", "io-stack", "banks", None])
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_what_is_saved_is_read(kind: str | None, seed: int) -> None:
     """After each frame of random programs."""
     rom = make_rom(seed, kind).data

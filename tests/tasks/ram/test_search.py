@@ -87,7 +87,7 @@ def plain_zeros(number: Number, data: list[list[list[int]]], narrowings: list[Na
     return zeros
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_random_memories(ram: Ram, seed: int) -> None:
     """What is left of any reading is what a plain search leaves, after conditions of every kind; undo gives it back."""
     chance, bytes_ = random.Random(seed), np.random.default_rng(seed)
