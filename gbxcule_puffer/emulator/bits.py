@@ -36,7 +36,8 @@ class Bits(type):
 
         Raises: ValueError if it does not fit.
         """
-        if not np.all((value >= 0) & (value <= np.int64(cls.most))):
+        fits = 0 <= value <= cls.most if isinstance(value, int) else np.all((value >= 0) & (value <= cls.most))
+        if not fits:
             raise ValueError(f"{cls.__name__} is {value}, but its {cls.width} bits hold 0 to {cls.most}")
         return value << cls.shift
 
