@@ -63,7 +63,7 @@ def _actions(env: GBxCuLEEnv, generator: np.random.Generator) -> np.ndarray:
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("name", ["orchard", "storeroom"])
+@pytest.mark.parametrize("name", ["orchard", pytest.param("storeroom", marks=pytest.mark.long)])
 def test_terms_of_a_folder_are_those_of_python(name: str, tmp_path: Path) -> None:
     """With levels, rewards, and both ends."""
     game = load_game(name)
@@ -122,7 +122,7 @@ poke = [{address = "lives", value = 3, when = "always"}, {address = "C122", valu
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("variant", [None, "poked"])
+@pytest.mark.parametrize("variant", [pytest.param(None, marks=pytest.mark.long), "poked"])
 def test_every_operation_of_terms_is_pythons(variant: str | None, tmp_path: Path) -> None:
     game = load_game(write(tmp_path / "game", game_text(TERMS), rom=True))
 

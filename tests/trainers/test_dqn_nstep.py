@@ -182,7 +182,13 @@ LEARN += words("--batch-size 64 --train-every 2 --eval-every-steps 4096 --total-
 LEARN += words("--media-every 100000 --eval-episodes 20")
 
 
-@pytest.mark.parametrize("options", ["", "--priority-alpha 0.6 --stack-k 2 --action-codec pokemonred_puffer_v0"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param("", marks=pytest.mark.long),
+        "--priority-alpha 0.6 --stack-k 2 --action-codec pokemonred_puffer_v0",
+    ],
+)
 def test_it_learns_the_toy(tmp_path: Path, options: str, capsys: pytest.CaptureFixture) -> None:
     assert main([*SIZE, *LEARN, *words(options), "--run-dir", str(tmp_path)]) == 0
     rate = last_value(tmp_path, "eval/success_rate")

@@ -144,9 +144,9 @@ def test_a_run_with_all_of_them(tmp_path: Path) -> None:
         (ppo_lite, ["--obs=rgb555", "--stack-k=2"]),
         (a2c_streaming, ["--obs=rgb"]),
         (dqn_nstep, ["--obs=rgb555", "--stack-k=2"]),
-        (dqn_nstep, ["--obs=rgb", "--action-obs=2"]),
+        pytest.param(dqn_nstep, ["--obs=rgb", "--action-obs=2"], marks=pytest.mark.long),
         (pqn, ["--obs=luma"]),
-        (ppo_lite, ["--obs=grey_64x96", "--stack-k=2"]),
+        pytest.param(ppo_lite, ["--obs=grey_64x96", "--stack-k=2"], marks=pytest.mark.long),
     ],
 )
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -218,7 +218,14 @@ def test_the_replay_of_tiles_and_sprites(obs: str) -> None:
 @pytest.mark.kernel
 @pytest.mark.parametrize(
     ("script", "obs"),
-    [*((script, "tiles") for script in trainer_scripts()), ("ppo_lite", "objects"), ("dqn_nstep", "objects")],
+    [
+        *(
+            pytest.param(script, "tiles", marks=[pytest.mark.long] * (script in ("a2c_overlap", "pqn_recurrent")))
+            for script in trainer_scripts()
+        ),
+        ("ppo_lite", "objects"),
+        pytest.param("dqn_nstep", "objects", marks=pytest.mark.long),
+    ],
 )
 def test_every_trainer_takes_tiles_and_sprites(script: str, obs: str, tmp_path: Path) -> None:
     flags = ["--env=gbxcule_orchard", f"--obs={obs}", "--smoke", "--device=cpu", "--stack-k=2"]

@@ -161,8 +161,10 @@ def test_values_of_the_next_forward_are_those_of_its_own(gamma: float) -> None:
 @pytest.mark.parametrize(
     ("codec", "stack_k", "more"),
     [
-        ("pokemonred_puffer_v0", 4, []),
-        pytest.param("pokemonred_puffer_v1", 1, [], marks=pytest.mark.long),
+        *(
+            pytest.param(codec, stack_k, [], marks=pytest.mark.long)
+            for codec, stack_k in (("pokemonred_puffer_v0", 4), ("pokemonred_puffer_v1", 1))
+        ),
         ("pokemonred_puffer_v1", 1, ["--reuse-values", "--bf16"]),
     ],
 )

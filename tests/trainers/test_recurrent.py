@@ -105,7 +105,7 @@ def test_the_memory_estimate_is_what_is_allocated(script: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("script", "steps", "least", "most"),
     [
-        pytest.param(ppo_lite, 2048, 0.2, 0.7, id="ppo_lite"),
+        pytest.param(ppo_lite, 2048, 0.2, 0.7, id="ppo_lite", marks=pytest.mark.long),
         pytest.param(ppo_recurrent, 7168, 0.9, 1.0, id="ppo_recurrent"),
     ],
 )

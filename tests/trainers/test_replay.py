@@ -59,9 +59,14 @@ def moment(replay: Replay, index: int) -> tuple[int, int]:
     return newest - (newest - row) % replay.capacity, env
 
 
-@pytest.mark.parametrize("capacity", [200, 23], ids=["partly full", "wrapped"])
-@pytest.mark.parametrize("stack_k", [1, 3])
-@pytest.mark.parametrize("alpha", [0.0, 0.7], ids=["uniform", "prioritised"])
+@pytest.mark.parametrize(
+    ("capacity", "stack_k", "alpha"),
+    [
+        pytest.param(capacity, stack_k, alpha, marks=[pytest.mark.long] * ((capacity < 90) == (stack_k > 1)))
+        for capacity in (200, 23)  # partly full, or wrapped
+        for stack_k, alpha in ((1, 0.7), (3, 0.7), (1, 0.0), (3, 0.0))
+    ],
+)
 def test_transitions_are_those_of_the_history(capacity: int, stack_k: int, alpha: float) -> None:
     n_step = 3
     replay = make_replay(capacity, stack_k, n_step, alpha)

@@ -34,10 +34,10 @@ SHORT = words("--env toy --device cpu --max-steps 16 --eval-episodes 4 --eval-en
 SHORT += words("--keep-checkpoints 4")
 # Sizes of a trainer whose defaults are for longer runs, and steps of which each fourth part is saved.
 SIZES: dict[str, tuple[str, int]] = {
-    "dqn_nstep": ("--num-envs 8 --buffer-size 1024 --learning-starts 200 --batch-size 32 --target-every 5", 1536),
-    "ppo_lite": ("--num-envs 16 --num-steps 32 --num-minibatches 4 --anneal-lr", 3072),
+    "dqn_nstep": ("--num-envs 8 --buffer-size 1024 --learning-starts 200 --batch-size 32 --target-every 5", 768),
+    "ppo_lite": ("--num-envs 16 --num-steps 8 --num-minibatches 4 --anneal-lr", 768),
     "ppo_recurrent": ("--num-envs 8 --num-steps 8 --num-minibatches 2 --log-interval 2", 768),
-    "pqn": ("--num-envs 32 --num-steps 16 --eps-steps 4000", 3072),
+    "pqn": ("--num-envs 32 --num-steps 4 --eps-steps 1000", 768),
     "pqn_recurrent": ("--num-envs 8 --num-steps 8 --num-minibatches 2 --log-interval 2 --eps-steps 400", 768),
 }
 # Flags with which a run keeps more than otherwise, and so has more to go on with, all that it keeps without them too.
