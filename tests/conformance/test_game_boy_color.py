@@ -15,7 +15,7 @@ from tests.fuzz.generator import header, make_rom, name_color
 from tests.fuzz.lockstep import compare, compare_seed, random_buttons
 from tests.support.shared import cases
 
-STEPS, FRAMES_PER_STEP = 40, 24
+STEPS, FRAMES_PER_STEP = 20, 24
 DMG_GAMES = ("2048", "tobu", "shocklobster", "totp-gb")  # run on a Game Boy Color as well
 
 
@@ -31,7 +31,7 @@ def games() -> list[Path]:
 @pytest.mark.usefixtures("shared")
 @pytest.mark.parametrize("path", cases(games()), ids=lambda path: path.stem)
 def test_games_run_as_on_pyboy(path: Path) -> None:
-    """Random play, registers and picture compared after each of 40 steps, all of the state after each tenth."""
+    """Random play, registers and picture compared after each of 20 steps, all of the state after each tenth."""
     buttons = random_buttons(zlib.crc32(path.stem.encode()), STEPS, 1)
     result = compare(path.read_bytes(), buttons, 10, FRAMES_PER_STEP, model="cgb")
     assert not result.difference, "\n".join(result.difference)

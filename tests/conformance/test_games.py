@@ -27,11 +27,19 @@ def test_40_steps_give_the_reference_hashes(shared: Path, game: str) -> None:
     assert_as_reference(game_reference(shared, game), Emulator(game_reference(shared, game).rom, 1, screen="full"))
 
 
-@pytest.mark.parametrize("kernel", ["interpreter", "datapath"])
 @pytest.mark.parametrize("game", cases(CORPUS))
-def test_40_steps_of_the_corpus_in_both_kernels(shared: Path, game: str, kernel: str) -> None:
+def test_40_steps_of_the_corpus(shared: Path, game: str) -> None:
     reference = game_reference(shared, game, "corpus")
-    assert_as_reference(reference, Emulator(reference.rom, 1, screen="full", kernel=kernel))
+    assert_as_reference(reference, Emulator(reference.rom, 1, screen="full"))
+
+
+@pytest.mark.parametrize(
+    "game", cases([pytest.param(game, marks=[pytest.mark.long] * (at % 4 > 0)) for at, game in enumerate(CORPUS)])
+)
+def test_40_steps_of_the_corpus_in_the_data_path(shared: Path, game: str) -> None:
+    """Its table is compared for all of them by test_rom_tables.py."""
+    reference = game_reference(shared, game, "corpus")
+    assert_as_reference(reference, Emulator(reference.rom, 1, screen="full", kernel="datapath"))
 
 
 def assert_as_reference(reference: GameReference, emulator: Emulator) -> None:
