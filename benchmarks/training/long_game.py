@@ -42,7 +42,7 @@ CURVES = {  # in a row, and in a run's records
 }  # fmt: skip
 POINTS = 40  # of a curve
 LOOK_SECONDS = 5.0  # between two looks at the memory
-SCALE, MILLISECONDS = 4, 250  # of a film of coverage: pixels of a cell, and of each picture
+SCALE, MILLISECONDS = 3, 250  # of a film of coverage: pixels of a cell, and of each picture
 
 Job = tuple[str, int]  # variant, seed
 

@@ -53,8 +53,8 @@ def test_a_row_is_of_the_files_of_a_run(run: Path, tmp_path: Path, capsys: pytes
     assert row["files"]["number"] == 6
     with Image.open(tmp_path / "long-run.png") as picture, Image.open(tmp_path / "long-run.gif") as film:
         assert picture.size == (192, 3), "the newest picture of coverage"
-        assert film.size == (4 * 192, 4 * 3) and getattr(film, "n_frames", 1) == 2
-        assert [film.convert("RGB").getpixel((0, y)) for y in (0, 11)] == [(2, 0, 0), (0, 0, 0)], "the older one first"
+        assert film.size == (3 * 192, 3 * 3) and getattr(film, "n_frames", 1) == 2
+        assert [film.convert("RGB").getpixel((0, y)) for y in (0, 8)] == [(2, 0, 0), (0, 0, 0)], "the older one first"
     line = "| run | 3 | 64 | 20,000 | 260 | 100 | 1 | got_letter, 7,000 steps, 130 s | 6, 0.0 MB |"
     assert capsys.readouterr().out.splitlines()[-1] == line
 
