@@ -216,12 +216,14 @@ def lives(stats: Stats, causes: Causes) -> torch.Tensor:
     timed = torch.maximum(timed, soft(stats["envs"], 0.8, 0.5))
     ends = soft(stats["rules"], 0.5, 0.9) * soft(stats["highest"].float(), 40, 20)
     chance = chance * torch.maximum(timed, ends) * ramp(causes.stays_late, 0.2, 0.8, 0.15)
-    # What moves the camera is a speed. What START changes, and no other button, says whether the game is played.
+    # What moves the camera is a speed. So is what moves sprites along one axis; a heart that is a sprite comes and goes,
+    # and a lost game moves both.
     chance = chance * ramp(torch.maximum(causes.camera_x, causes.camera_y), 0.6, 0.2, 0.2)
-    # So is what moves sprites along one axis; a heart that is a sprite comes and goes, and a lost game moves both.
     chance = chance * ramp((causes.sprites_x - causes.sprites_y).abs(), 0.6, 0.2, 0.35)
-    reacts = stats["reacts"]
-    chance = chance * ramp(reacts[BRANCH["START"]] / reacts.sum(0).clamp(min=1e-6), 0.9, 0.6, 0.3)
+    # What START changes, and no other button, says whether the game is played; START may also keep a life, as a pause.
+    ways = stats["goes_higher"] + stats["goes_lower"]
+    started = (ways[BRANCH["START"]] - ways[BRANCH["NOOP"]]).clamp(min=0)
+    chance = chance * ramp(started / stats["reacts"].sum(0).clamp(min=1e-6), 0.9, 0.6, 0.3)
     return chance * torch.maximum(ramp(causes.draws_late, 0.0, 0.3, 0.6), on_screen(stats)) * 0.85
 
 

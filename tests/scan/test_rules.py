@@ -184,6 +184,7 @@ def lives_stats(**changed: Pair) -> dict[str, torch.Tensor]:
     stats |= {"falls_by_one": none + 1, "lowest": none, "highest": none + 3, "start": none + 3, "distinct": none + 4}
     stats |= {"gap": none + 8, "gap_spread": none, "regardless": none + 1, "shown": none, "shown_read": none}
     stats |= {"envs": none + 1, "rules": none, "reacts": torch.ones((len(NAMES), 2)) * 0.01}
+    stats |= {name: torch.zeros((len(NAMES), 2)) for name in ("goes_higher", "goes_lower")}
     return stats | {name: torch.tensor(values) for name, values in changed.items()}
 
 
@@ -197,9 +198,13 @@ def test_lives_that_fall_at_a_constant_rate_are_those_that_end_the_game() -> Non
 
 
 def test_what_start_alone_changes_is_not_lives() -> None:
+    """START alone tells both bytes from those without buttons: it changes the second one, and keeps the first one, which
+    falls without it."""
     stats = lives_stats(envs=(0.5, 0.5), regardless=(0, 0))
-    stats["reacts"][:, 1] = 0
-    stats["reacts"][NAMES.index("START"), 1] = 0.1
+    stats["reacts"][:] = 0
+    stats["reacts"][NAMES.index("START")] = 0.1
+    stats["goes_lower"][:, 0] = 0.1
+    stats["goes_lower"][NAMES.index("START")] = torch.tensor((0.0, 0.1))
     lives, paused = kinds.lives(stats, causes((0, 0))).tolist()
     assert lives > 0.8 and paused < 0.3
 
