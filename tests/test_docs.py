@@ -106,6 +106,9 @@ def test_commands_and_flags_exist(
     script = commands(block.text) if block.language == "sh" else [command for command, _ in sessions(block.text)]
     assert script
     for command in script:
+        for word in command:  # a trainer looks for its ROM before its flags' defaults
+            if "/" not in word and word.endswith((".gb", ".gbc")) and not (tmp_path / word).exists():
+                (tmp_path / word).symlink_to(ROOT / "roms/homeward.gb")
         try:
             check_arguments(command)
         except SystemExit as end:  # with code 0 after --help

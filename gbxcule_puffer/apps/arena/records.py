@@ -91,7 +91,7 @@ def packed(actions: Sequence[str]) -> dict[str, Any]:
     return {"lengths": [len(each) for each in actions], "packed": base64.b64encode(data).decode()}
 
 
-def unpacked(found: Any) -> list[Any]:
+def unpacked(found: object) -> list[Any]:
     """The texts that `packed` made of them; a list, as older records have, as it is; of anything else none."""
     if isinstance(found, list):
         return found
