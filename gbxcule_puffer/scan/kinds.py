@@ -216,8 +216,8 @@ def lives(stats: Stats, causes: Causes) -> torch.Tensor:
     timed = torch.maximum(timed, soft(stats["envs"], 0.8, 0.5))
     ends = soft(stats["rules"], 0.5, 0.9) * soft(stats["highest"].float(), 40, 20)
     chance = chance * torch.maximum(timed, ends) * ramp(causes.stays_late, 0.2, 0.8, 0.15)
-    # What moves the camera is a speed. So is what moves sprites along one axis; a heart that is a sprite comes and goes,
-    # and a lost game moves both.
+    # What moves the camera is a speed. So is what moves sprites along one axis; a heart that is a sprite comes and
+    # goes, and a lost game moves both.
     chance = chance * ramp(torch.maximum(causes.camera_x, causes.camera_y), 0.6, 0.2, 0.2)
     chance = chance * ramp((causes.sprites_x - causes.sprites_y).abs(), 0.6, 0.2, 0.35)
     # What START changes, and no other button, says whether the game is played; START may also keep a life, as a pause.

@@ -198,8 +198,8 @@ def test_lives_that_fall_at_a_constant_rate_are_those_that_end_the_game() -> Non
 
 
 def test_what_start_alone_changes_is_not_lives() -> None:
-    """START alone tells both bytes from those without buttons: it changes the second one, and keeps the first one, which
-    falls without it."""
+    """START alone tells both bytes from those without buttons: it changes the second one, and keeps the first one,
+    which falls without it."""
     stats = lives_stats(envs=(0.5, 0.5), regardless=(0, 0))
     stats["reacts"][:] = 0
     stats["reacts"][NAMES.index("START")] = 0.1
