@@ -98,8 +98,8 @@ def data(record: Record, modules: Sequence[str], cubins: Cubins) -> bytes:
             row = len(raw), len(argument.raw), len(patch_rows), len(argument.patches)
             argument_rows.append(struct.pack(ARGUMENT, *row))
             for patch in argument.patches:
-                place = len(raw) + patch.offset, patch.size, patch.symbol, patch.array
-                patch_rows.append(struct.pack(PATCH, *place, patch.fixed, patch.factor))
+                where = len(raw) + patch.offset, patch.size, patch.symbol, patch.array
+                patch_rows.append(struct.pack(PATCH, *where, patch.fixed, patch.factor))
             raw += argument.raw
     raw += bytes(-len(raw) % 8)
     rows = [*kernel_rows, *cubin_rows, *launch_rows, *argument_rows, *patch_rows, bytes(raw)]

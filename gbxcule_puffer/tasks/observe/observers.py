@@ -73,7 +73,7 @@ class RamBytes(_Observer):
     prefix: ClassVar[str] = "ram_obs"
 
     def __init__(self, entries: Sequence[RamEntry]) -> None:
-        self.places = [later(each.where, byte) for each in entries for byte in range(each.length)]
+        self.addresses = [later(each.where, byte) for each in entries for byte in range(each.length)]
         as_bits = [each.bits for each in entries for _ in range(each.length)]
         # For each number: the index of its byte, how far to shift it, what remains of it, and its unit.
         self.parts = [
@@ -90,7 +90,7 @@ class RamBytes(_Observer):
         self.unit = torch.tensor(unit, dtype=torch.float32, device=ram.device)
 
     def observe(self, ram: Ram, picture: torch.Tensor) -> Mapping[str, torch.Tensor]:
-        numbers = (ram[self.places][:, self.index] >> self.shift) & self.mask
+        numbers = (ram[self.addresses][:, self.index] >> self.shift) & self.mask
         return {RAM: numbers * self.unit}  # not a division, for which a GPU multiplies: equal bits everywhere
 
 
@@ -136,7 +136,7 @@ class VisitedCells(_Observer):
         self.seen.scatter_(1, slots, keys)
 
     def _find(self, ram: Ram, offsets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """(slots, keys, whether they are on the map) of the places that are `offsets` away, (num_envs, places)."""
+        """(slots, keys, whether they are on the map) of the cells that are `offsets` away, (num_envs, cells)."""
         *area, row, column = ram[self.bytes].long().unbind(1)
         area = area[0][:, None] if area else 0
         rows, columns = row[:, None] + offsets[:, 0], column[:, None] + offsets[:, 1]

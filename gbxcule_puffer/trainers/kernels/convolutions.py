@@ -106,7 +106,7 @@ def column_sums(
     partials: Tensor, out: Tensor | None = None, target: Tensor | None = None, scales: Tensor | None = None
 ) -> Tensor:
     """The sums of partials (rows, columns) over the rows, always in the same order; times `scales` (columns,) at the
-    places `target` (columns,) of `out`, if these are given."""
+    indices `target` (columns,) of `out`, if these are given."""
     count, columns = partials.shape
     sums = torch.empty(columns, device=partials.device) if out is None else out
     high, wide, warps = SUMS

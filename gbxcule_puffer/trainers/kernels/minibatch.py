@@ -67,13 +67,13 @@ class FusedGradients:
         return convolutions.has_kernels(weight.device, rows, columns)
 
     def _lay_out(self, parameters: list[nn.Parameter], device: torch.device) -> None:
-        """All gradients in one tensor; where each column of the kernels' sums belongs there, and its factor."""
+        """All gradients in one tensor; the index there of each column of the kernels' sums, and its factor."""
         starts, size = {}, 0
         for parameter in parameters:
             starts[parameter] = size
             size += -(-parameter.numel() // ALIGNED) * ALIGNED
         flat = torch.zeros(size + FIGURES + 1, device=device)
-        places = torch.arange(len(flat), dtype=torch.int32, device=device)
+        indices = torch.arange(len(flat), dtype=torch.int32, device=device)
 
         def part(whole: Tensor, parameter: nn.Parameter) -> Tensor:
             return whole.as_strided(parameter.shape, parameter.stride(), starts[parameter])
@@ -81,15 +81,15 @@ class FusedGradients:
         for parameter in parameters:
             parameter.grad = part(flat, parameter)
         self.flat, self.figures = flat, flat[size : size + FIGURES]
-        nowhere = places[-1:]  # for columns that only fill up
+        nowhere = indices[-1:]  # for columns that only fill up
         (actions, width), nothing = self.policy[0].shape, nowhere.expand
         unused = outputs_of(actions) - actions - 1
         (of_policy, policy_bias), (of_value, value_bias), (_, hidden_bias), first, second = (
-            [part(places, parameter) for parameter in layer]
+            [part(indices, parameter) for parameter in layer]
             for layer in (self.policy, self.value, self.hidden, self.first, self.second)
         )
         heads = [of_policy, of_value, nothing(unused * width), policy_bias, value_bias, nothing(unused), hidden_bias]
-        heads += [places[size : size + FIGURES], nothing(FIGURES_FILLED - FIGURES)]
+        heads += [indices[size : size + FIGURES], nothing(FIGURES_FILLED - FIGURES)]
         first[0], second[0] = convolutions.by_word(first[0]), convolutions.by_place(second[0])
         self.targets = [torch.cat([one.flatten() for one in columns]) for columns in (first, second, heads)]
         self.scales = [torch.ones(len(target), device=device) for target in self.targets]

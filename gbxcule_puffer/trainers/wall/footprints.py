@@ -22,12 +22,12 @@ class Footprints:
         self._cells, self._visits = np.zeros(MOST_CELLS + 1, np.int32), np.zeros(MOST_CELLS + 1, np.int64)
         self._count = 0
 
-    def take(self, places: np.ndarray) -> bytes:
+    def take(self, positions: np.ndarray) -> bytes:
         """Counts where everybody is now, (num_envs, 2 or 3) uint8, and returns little-endian int32: the cells of those
         on the wall; twice a second also rows of cell, Game Boys that are there now, and visits, of all cells."""
-        cells = places[:, -2].astype(np.int32) << 8 | places[:, -1]
-        if places.shape[1] == 3:
-            cells |= places[:, 0].astype(np.int32) << 16
+        cells = positions[:, -2].astype(np.int32) << 8 | positions[:, -1]
+        if positions.shape[1] == 3:
+            cells |= positions[:, 0].astype(np.int32) << 16
         fresh = np.unique(cells[self._numbers[cells] == 0])[: MOST_CELLS - self._count]
         numbers = slice(self._count + 1, self._count + 1 + len(fresh))
         self._numbers[fresh] = np.arange(numbers.start, numbers.stop)
