@@ -58,7 +58,7 @@ class Args(SpeedFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
     num_steps: int = flag(
         32,
-        "steps of each Game Boy in a rollout; 16 from 4,096 Game Boys of all processes on, 8 from 8,192 on",
+        "steps of each Game Boy in a rollout; 16 with 4,096 or more Game Boys in all processes, 8 with 8,192 or more",
         smoke=8,
         least=1,
     )
@@ -68,8 +68,8 @@ class Args(SpeedFlags):
     lr: float = flag(1e-3, "learning rate; with --lr-kl, only the first one", least=0)
     lr_kl: float = flag(
         0.02,
-        "mean KL divergence of a rollout's minibatches from its policy towards which the learning rate is raised or "
-        "lowered, from a tenth to 4 times --lr; 0: constant",
+        "mean KL divergence between a rollout's policy and its updates to aim for: the learning rate rises or falls, "
+        "between a tenth of --lr and 4 times --lr; 0: constant",
         least=0,
     )
     anneal_lr: bool = flag(False, "lower the learning rate to 0 over total_env_steps", fixes=("total_env_steps",))
@@ -86,7 +86,7 @@ class Args(SpeedFlags):
     update_epochs: int = flag(2, "passes over a rollout", least=1)
     num_minibatches: int = flag(
         8,
-        "optimizer steps of a pass, each with all steps of its share of the Game Boys; 16 from 256 Game Boys on",
+        "optimizer steps of a pass, each with all steps of its share of the Game Boys; 16 with 256 or more",
         smoke=4,
         least=1,
     )

@@ -43,7 +43,7 @@ Network = Callable[[Tensor], Tensor]  # a QNetwork, compiled or not
 class Args(GraphFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
     num_steps: int = flag(
-        16, "steps of each Game Boy in a rollout; 8 from 8,192 Game Boys of all processes on", smoke=8, least=1
+        16, "steps of each Game Boy in a rollout; 8 with 8,192 or more Game Boys in all processes", smoke=8, least=1
     )
     lr: float = flag(5e-4, "learning rate", least=0)
     anneal_lr: bool = flag(False, "lower the learning rate to 0 over total_env_steps", fixes=("total_env_steps",))

@@ -58,7 +58,7 @@ Unroll = Callable[[Tensor, Tensor, Tensor], Tensor]  # its unroll
 class Args(GraphFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
     num_steps: int = flag(
-        16, "steps of each Game Boy in a rollout; 8 from 8,192 Game Boys of all processes on", smoke=8, least=1
+        16, "steps of each Game Boy in a rollout; 8 with 8,192 or more Game Boys in all processes", smoke=8, least=1
     )
     recurrent: Literal["gru", "lstm"] = flag(
         "gru", "the memory after the hidden layer, of 128 numbers; its gradient goes back through --num-steps steps"
