@@ -82,8 +82,8 @@ class EnvOptions:
     frames_per_step: int = option(
         FRAMES_PER_STEP, "emulated frames of one step", PICTURE, least=1, most=MOST_FRAMES)
     release_after_frames: int = option(
-        RELEASE_AFTER_FRAMES, "frames after which a step releases its buttons; the same as frames_per_step holds them "
-        "until a step does not press them", PICTURE, least=1)
+        RELEASE_AFTER_FRAMES, "frames after which a step releases its buttons; if this is frames_per_step, they stay "
+        "held until a step does not press them", PICTURE, least=1)
 
     until: str | None = option(
         None, "end a step early once all these conditions on RAM hold, such as wJoyIgnore==0,C0A3&04!=0; "

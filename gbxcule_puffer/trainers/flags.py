@@ -62,9 +62,7 @@ class TaskFlags(OptionFlags):
         "The game",
         resumable=True,
     )
-    variant: str | None = flag(
-        None, "variant of --game, or several with commas, of which each Game Boy samples one", "The game"
-    )
+    variant: str | None = flag(None, "variant of --game, or several with commas: each Game Boy samples one", "The game")
     levels: str | None = flag(
         None, "levels of --game: how many of the training levels, or test (default: all)", "The game"
     )
@@ -110,7 +108,7 @@ class RunFlags(TaskFlags):
 
     total_env_steps: int = flag(
         1_000_000,
-        "steps of all Game Boys together, over all processes, at most",
+        "most steps of all Game Boys together, over all processes",
         RUN,
         gpu=100_000_000,
         smoke=128,
@@ -183,7 +181,8 @@ class RunFlags(TaskFlags):
     )
     resume: str | None = flag(
         None,
-        "continue a run: its folder or checkpoint.pt; without a value that of --run-dir, begun if new, or the newest",
+        "continue a run, by its folder or checkpoint.pt; without a value the one in --run-dir, which may be new, or "
+        "the newest",
         FILES,
         bare="",
         resumable=True,

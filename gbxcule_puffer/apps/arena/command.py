@@ -33,7 +33,7 @@ class Run:
     device: str = flag("cpu", "cpu, cuda or cuda:N; several with commas between them share the runs")
     jobs: int = flag(1, "runs at a time on each device", least=1)
     out: str = flag("arena", "folder of the records, and of the runs", metavar="DIR")
-    agent: str | None = flag(None, "what --script with --flags is called in tables (default: the trainer's name)")
+    agent: str | None = flag(None, "name of --script with --flags in tables (default: the trainer's name)")
     flags: str = flag("", 'flags for the trainers, as one text: --flags="--lr 1e-3"', metavar="TEXT")
     episodes: int = EPISODES
 
@@ -80,7 +80,7 @@ class Record:
     out: str | None = flag(None, "file to write (default: GAME__AGENT__SEED.json)", metavar="FILE")
     agent: str | None = flag(None, "its name in tables (default: the trainer's name)")
     weights: str | None = flag(
-        None, "file to write, NAME.safetensors: the network alone, in half precision, which is then what is evaluated",
+        None, "file to write, NAME.safetensors: the network alone, in half precision; the record evaluates it",
         metavar="FILE",
     )  # fmt: skip
     device: str = DEVICE

@@ -35,13 +35,13 @@ class Scan(GameFlags, DeviceFlags):
     seconds: float | None = flag(None, "seconds that each plays (default: 100, on a GPU 36)", metavar="X", least=1)
     where: tuple[str, ...] = flag(
         (),
-        "condition that a number in a picture of the film (--out) meets, e.g. 'start: 3', '12: fell by 1', 'end: 120'; "
-        "repeat for more: the numbers in RAM that meet all are listed",
+        "list the numbers in RAM that meet this condition, on a number in a picture of the film (--out), e.g. "
+        "'start: 3', '12: fell by 1', 'end: 120'; repeat for more",
         SEEN,
         metavar="PICTURE:CONDITION",
         repeat=True,
     )
-    name: str = flag("seen", "name of what --where leaves, in --sym", SEEN, metavar="NAME")
+    name: str = flag("seen", "name, in --sym, of the number that --where finds", SEEN, metavar="NAME")
     out: str | None = flag(None, "folder for start.state, start.txt, scan.json, film and strips", OUTPUT, metavar="DIR")
     sym: str | None = flag(None, "symbol file to write the names into", OUTPUT, metavar="FILE")
     json: bool = flag(False, "print JSON instead of the table", OUTPUT)

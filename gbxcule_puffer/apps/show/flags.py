@@ -18,5 +18,5 @@ class ShowFlags:
     )
     model: str = option_flag("model", GAME)
     header: str = option_flag("header", GAME)
-    scale: int = flag(2, "pixels of the PNG a pixel of the screen", least=1, most=16)
+    scale: int = flag(2, "width of a screen pixel in the PNG, in pixels", least=1, most=16)
     columns: int | None = flag(None, "pictures in a row (default: nearly a square)", least=1)

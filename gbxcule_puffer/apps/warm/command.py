@@ -19,7 +19,7 @@ class Warm:
     device: str = flag("cpu", "cpu, cuda or cuda:N", RUNNING)
     model: str | None = flag(None, "only for Game Boys of this model: dmg or cgb", RUNNING, one_of=("dmg", "cgb"))
     archive: str | None = flag(
-        None, "write the kernels for CPUs and --arch's GPUs into this file instead, of which a wheel is made", WHEEL,
+        None, "write the kernels for CPUs and --arch's GPUs into this file instead, for a wheel", WHEEL,
         metavar="FILE.zip",
     )  # fmt: skip
     arch: str = flag(ARCHITECTURES, "compute capabilities of the GPUs, 90 for an H100", WHEEL, metavar="LIST")
