@@ -30,7 +30,7 @@ test: setup  ## run the tests that need no GPU, on up to 8 cores (ARGS="-n 0 ...
 	@echo "8 to 12 minutes on two cores, by their speed, with the kernels that are compiled; at the end stand the skipped tests with their reasons"
 	$(BIN)/python -m pytest -m "not gpu and not long" -rs -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
-test-long: setup  ## run the few tests that repeat at length what make test shows in part, in half a minute
+test-long: setup  ## run the tests that repeat at length what make test shows in part, in some minutes
 	$(BIN)/python -m pytest -m "not gpu and long" -rs -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
 test-fast: setup  ## run the tests that load no kernel, in about a minute on two cores

@@ -58,6 +58,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(out.glob("*.whl"))
 
 
+@pytest.fixture(scope="module")
+def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the wheel is installed; what one test has imported is compiled for the next one."""
+    folder = tmp_path_factory.mktemp("installed") / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
 def test_wheel_has_everything(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -82,10 +91,8 @@ def test_wheel_has_everything(wheel: Path) -> None:
     assert "License-Expression: MIT" in metadata and "Provides-Extra: record" in metadata
 
 
-def test_wheel_is_used_outside_of_the_clone(wheel: Path, tmp_path: Path) -> None:
-    site, folder = tmp_path / "site", tmp_path / "folder"
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
+def test_wheel_is_used_outside_of_the_clone(site: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
     folder.mkdir()
     result = subprocess.run(
         [sys.executable, "-c", SESSION, str(site)],
@@ -100,12 +107,10 @@ def test_wheel_is_used_outside_of_the_clone(wheel: Path, tmp_path: Path) -> None
     assert '"git_sha": "unknown"' in (folder / "runs/first/manifest.json").read_text()
 
 
-def test_no_process_takes_modules_from_the_current_folder(wheel: Path, tmp_path: Path) -> None:
+def test_no_process_takes_modules_from_the_current_folder(site: Path, tmp_path: Path) -> None:
     """In a clone, whose modules say so when they are imported, the README's own benchmark runs with what is
     installed: its worker processes, too."""
-    site, clone, taken = tmp_path / "site", tmp_path / "clone", tmp_path / "taken"
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
+    clone, taken = tmp_path / "clone", tmp_path / "taken"
     shutil.copytree(ROOT / "gbxcule_puffer", clone / "gbxcule_puffer", ignore=shutil.ignore_patterns("__pycache__"))
     (clone / "gbxcule_puffer/__init__.py").write_text(f"import pathlib\npathlib.Path({str(taken)!r}).touch()\n")
     (tmp_path / "puffer").write_text(SCRIPT)

@@ -45,10 +45,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def warnings_of(folder: Path, capsys: pytest.CaptureFixture[str], task: str, **flags: Any) -> list[str]:
-    """The warnings of a training with a Task of STILL."""
+    """The warnings of a short training with a Task of STILL."""
+    advice.PATIENCE = advice.PICTURES_PATIENCE = 256  # until the test ends, as `impatient` has set them
     (folder / "tasks.py").write_text(STILL)
-    given = {**HOMEWARD, "task": f"{folder / 'tasks.py'}:{task}", "total_env_steps": 1024, "k_consecutive": None}
-    given |= {"eval_every_steps": 1024, "eval_episodes": 2, "eval_envs": 2, "num_envs": 4}
+    given = {**HOMEWARD, "task": f"{folder / 'tasks.py'}:{task}", "total_env_steps": 512, "k_consecutive": None}
+    given |= {"eval_every_steps": 512, "eval_episodes": 2, "eval_envs": 2, "num_envs": 4}
     assert a2c_streaming.main(small_run(folder / "run", **{**given, **flags})) == 0
     return [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning")]
 

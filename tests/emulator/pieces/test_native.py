@@ -71,16 +71,16 @@ def test_a_longer_random_program_is_equal() -> None:
     assert search(pieces_of_seed(3), 120)[0] == {}
 
 
-def test_a_planted_fault_is_found(roms: PiecesOfRoms) -> None:
-    """Flags that a piece loses."""
-    assert search(roms, 24, FAULTS["flags are lost"])[0]
-
-
 @pytest.fixture(scope="module")
 def waits() -> PiecesOfRoms:
     """The pieces of a ROM of loops that wait."""
     cartridge = cartridge_of_waits()
     return PiecesOfRoms([cartridge], [traces_of(cartridge)])
+
+
+def test_a_planted_fault_is_found(waits: PiecesOfRoms) -> None:
+    """Flags that a piece loses."""
+    assert search(waits, 24, FAULTS["flags are lost"])[0]
 
 
 def test_rounds_that_change_nothing_are_skipped(waits: PiecesOfRoms) -> None:
@@ -130,12 +130,12 @@ def test_an_access_that_ignores_the_lock_is_found(vram: PiecesOfRoms, fault: str
     assert search(vram, 120, FAULTS[fault])[0]
 
 
-def test_pieces_that_differ_are_not_kept(roms: PiecesOfRoms) -> None:
+def test_pieces_that_differ_are_not_kept(waits: PiecesOfRoms) -> None:
     """The process that compiles them runs them beside the interpreter."""
-    cartridge = roms.cartridges[0]
+    cartridge = waits.cartridges[0]
     emulator = Emulator(cartridge, 4)
     emulator.step(torch.zeros(4, dtype=torch.uint8))
-    usual, wrong = roms.pieces(0), roms.pieces(0, FAULTS["flags are lost"])
+    usual, wrong = waits.pieces(0), waits.pieces(0, FAULTS["flags are lost"])
     assert usual is not None and wrong is not None
     assert checked(cartridge, emulator.save(), usual).compiled == usual.compiled
     with pytest.raises(StateError, match="does not do what the interpreter does"):
