@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import gymnasium
 import numpy as np
 import pufferlib
 import pufferlib.pufferlib
 import pufferlib.spaces
+import torch
 
 
 class NativeEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessIssue]
@@ -19,19 +19,19 @@ class NativeEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessIs
 
     num_agents: int
     single_observation_space: gymnasium.spaces.Box
-    single_action_space: gymnasium.Space[Any]
+    single_action_space: gymnasium.Space
 
-    def __init__(self, buf: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, buf: Mapping[str, np.ndarray] | Mapping[str, torch.Tensor] | None = None) -> None:
         """buf: PufferLib's buffers to fill, the env's own by default."""
         pufferlib.pufferlib.set_buffers(self, buf)
         self.agent_ids = np.arange(self.num_agents)
 
     @cached_property
-    def observation_space(self) -> gymnasium.Space[Any]:
+    def observation_space(self) -> gymnasium.Space:
         """The observations of all agents."""
         return pufferlib.spaces.joint_space(self.single_observation_space, self.num_agents)
 
     @cached_property
-    def action_space(self) -> gymnasium.Space[Any]:
+    def action_space(self) -> gymnasium.Space:
         """The actions of all agents."""
         return pufferlib.spaces.joint_space(self.single_action_space, self.num_agents)

@@ -1,11 +1,15 @@
 """The convolutions of Triton against torch's, in float32 with the same rounded inputs."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, relu
 
 from cleanrl_style.ppo_lite import Agent
+from gbxcule_puffer.layout import child_environment
 from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.trainers.kernels import FastConvolutions, ahead, convolutions
 
@@ -66,6 +70,18 @@ def test_features(shape: tuple[int, ...]) -> None:
     for one, other, share in zip(found, wanted, (0.01, 1e-4, 1e-4), strict=True):
         assert_close(one, other, share)
     assert all(torch.equal(*pair) for pair in zip(found, convolutions.on_features_backward(*low), strict=True))
+
+
+def test_a_first_call_imports_nothing_of_torch_compile() -> None:
+    """Which takes seconds of a run's start."""
+    code = """import sys, torch
+from gbxcule_puffer.trainers.kernels import convolutions
+shape = (2, 17, 19, 16)
+zeros = torch.zeros(shape, dtype=torch.bfloat16, device="cuda")
+convolutions.on_features(zeros, torch.zeros(32, 16, 4, 4, device="cuda"), torch.zeros(32, device="cuda"))
+print("torch._dynamo" in sys.modules)"""
+    found = subprocess.run([sys.executable, "-c", code], env=child_environment(), capture_output=True, text=True)
+    assert (found.returncode, found.stdout) == (0, "False\n"), found.stderr
 
 
 @pytest.mark.parametrize("compiled", [False, True])

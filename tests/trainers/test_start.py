@@ -90,3 +90,17 @@ def test_a_training_goes_on_where_triton_cannot_compile(
     assert not convolutions.HAS_TRITON
     ahead.begin(torch.device("meta"), (1, 72, 80))  # the next run of the process, or one that finds no compiler
     assert "(it needs a C compiler and Python's headers)" in capsys.readouterr().err
+
+
+def test_the_operators_have_shapes_and_gradients_without_a_gpu() -> None:
+    """Tensors without data go through both convolutions and back, as torch.compile sends them."""
+    pixels = torch.zeros((3, 1, 72, 80), dtype=torch.uint8, device="meta")
+    shapes = (16, 16, 2, 2), (16,), (32, 16, 4, 4), (32,)
+    weight, bias, second, second_bias = weights = [
+        torch.zeros(*shape, device="meta").requires_grad_() for shape in shapes
+    ]
+    seen = convolutions.on_pixels(pixels, weight, bias)
+    output = convolutions.on_features(seen, second, second_bias)
+    assert (seen.shape, output.shape, output.dtype) == ((3, 17, 19, 16), (3, 32, 7, 8), torch.bfloat16)
+    gradients = torch.autograd.grad(output.sum(), weights)
+    assert [gradient.shape for gradient in gradients] == list(shapes)

@@ -10,10 +10,11 @@ import importlib.util
 import os
 import shutil
 import sysconfig
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -30,6 +31,8 @@ def _triton_can_compile() -> bool:
     return importlib.util.find_spec("triton") is not None and has_headers and has_compiler
 
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+LIBRARY = "gbxcule"  # of operators
 HAS_TRITON = _triton_can_compile()
 TENSOR_CORES_OF_BFLOAT16 = 8  # compute capability of the first GPUs with bfloat16 tensor cores
 MOST_ELEMENTS = 2**31 - 1  # limit of a tensor: the kernels count in 32 bits
@@ -163,14 +166,24 @@ def features_backward(features: Tensor, weight: Tensor, output: Tensor, gradient
     return of_features, partials
 
 
-@torch.library.custom_op("gbxcule::on_pixels", mutates_args=(), device_types="cuda")
+def _operator(function: Function) -> Function:
+    """A function of tensors on a GPU as an operator of torch, which torch.compile takes as a whole. Not by custom_op of
+    torch.library: its first call imports all that torch.compile needs, 800 modules."""
+    name = f"{LIBRARY}::{function.__name__}"
+    torch.library.define(name, torch.library.infer_schema(function, mutates_args=()), tags=torch.Tag.pt2_compliant_tag)
+    torch.library.impl(name, "cuda", function)
+    operator: Any = getattr(getattr(torch.ops, LIBRARY), function.__name__).default
+    return operator
+
+
+@_operator
 def on_pixels(pixels: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """ReLU of the 8x8 convolution with stride 4 that `weight` (O, 16 * k, 2, 2) is for the 4x4 blocks of pixels (n, k,
     rows, columns), uint8 and contiguous: (n, rows / 4 - 1, columns / 4 - 1, O), bfloat16."""
     return pixels_forward(pixels, weight, bias)
 
 
-@torch.library.custom_op("gbxcule::on_pixels_backward", mutates_args=(), device_types="cuda")
+@_operator
 def on_pixels_backward(pixels: Tensor, output: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
     """Gradients of weight and bias, float32, from the gradient of the output."""
     pictures, channels = pixels.shape[1], output.shape[3]
@@ -179,7 +192,7 @@ def on_pixels_backward(pixels: Tensor, output: Tensor, gradient: Tensor) -> tupl
     return of_weight.reshape(channels, 16 * pictures, 2, 2), sums[-channels:].clone()
 
 
-@torch.library.custom_op("gbxcule::on_features", mutates_args=(), device_types="cuda")
+@_operator
 def on_features(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """ReLU of the 4x4 convolution with stride 2 of features (n, h, w, C), bfloat16 and contiguous, with weight (O, C,
     4, 4): (n, O, h // 2 - 1, w // 2 - 1), bfloat16, in the order of the layers after it."""
@@ -195,7 +208,7 @@ def on_features(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return output
 
 
-@torch.library.custom_op("gbxcule::on_features_backward", mutates_args=(), device_types="cuda")
+@_operator
 def on_features_backward(
     features: Tensor, weight: Tensor, output: Tensor, gradient: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -207,26 +220,26 @@ def on_features_backward(
     return of_features, of_weight.contiguous(), sums[-channels:].clone()
 
 
-@on_pixels.register_fake
+@torch.library.register_fake(f"{LIBRARY}::on_pixels")
 def _(pixels: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     n, _, rows, columns = pixels.shape
     return pixels.new_empty((n, rows // 4 - 1, columns // 4 - 1, weight.shape[0]), dtype=torch.bfloat16)
 
 
-@on_pixels_backward.register_fake
+@torch.library.register_fake(f"{LIBRARY}::on_pixels_backward")
 def _(pixels: Tensor, output: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
     channels = output.shape[3]
     of_weight = output.new_empty((channels, 16 * pixels.shape[1], 2, 2), dtype=torch.float32)
     return of_weight, output.new_empty(channels, dtype=torch.float32)
 
 
-@on_features.register_fake
+@torch.library.register_fake(f"{LIBRARY}::on_features")
 def _(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     n, high, wide, _ = features.shape
     return features.new_empty((n, weight.shape[0], high // 2 - 1, wide // 2 - 1))
 
 
-@on_features_backward.register_fake
+@torch.library.register_fake(f"{LIBRARY}::on_features_backward")
 def _(features: Tensor, weight: Tensor, output: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     of_weight = features.new_empty(weight.shape, dtype=torch.float32)
     return torch.empty_like(features), of_weight, features.new_empty(weight.shape[0], dtype=torch.float32)
@@ -237,7 +250,8 @@ def _keep_pixels(ctx: BackwardCFunction, inputs: tuple[Tensor, ...], output: Ten
 
 
 def _of_pixels(ctx: BackwardCFunction, gradient: Tensor) -> tuple[Tensor | None, ...]:
-    return None, *on_pixels_backward(*ctx.saved_tensors, gradient)
+    pixels, output = list(ctx.saved_tensors)
+    return None, *on_pixels_backward(pixels, output, gradient)
 
 
 def _keep_features(ctx: BackwardCFunction, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -245,8 +259,9 @@ def _keep_features(ctx: BackwardCFunction, inputs: tuple[Tensor, ...], output: T
 
 
 def _of_features(ctx: BackwardCFunction, gradient: Tensor) -> tuple[Tensor, ...]:
-    return on_features_backward(*ctx.saved_tensors, gradient)
+    features, weight, output = list(ctx.saved_tensors)
+    return on_features_backward(features, weight, output, gradient)
 
 
-on_pixels.register_autograd(_of_pixels, setup_context=_keep_pixels)
-on_features.register_autograd(_of_features, setup_context=_keep_features)
+torch.library.register_autograd(f"{LIBRARY}::on_pixels", _of_pixels, setup_context=_keep_pixels)
+torch.library.register_autograd(f"{LIBRARY}::on_features", _of_features, setup_context=_keep_features)
