@@ -75,24 +75,27 @@ def test_agents_are_compared_over_the_games_that_all_have(results: Results) -> N
     assert results.agents == ["ppo", "dqn"] and results.common == ["orchard"]
     assert [each.tolist() for each in results.scores("ppo", ["orchard"])] == [[0.5] * 3], "on the test levels"
     assert [each.tolist() for each in results.scores("dqn", ["orchard"], "train")] == [[0.4] * 2]
-    steps = [results.at_equal(agent, ["orchard"], STEPS)[0].mean() for agent in results.agents]
+    pairs = (("ppo", "dqn"), ("dqn", "ppo"))
+    steps = [results.at_equal(*pair, ["orchard"], STEPS)[0].mean() for pair in pairs]
     assert steps == pytest.approx([0.5, 0.4]), "where DQN, half as fast, comes to its end"
-    seconds = [results.at_equal(agent, ["orchard"], SECONDS)[0].mean() for agent in results.agents]
+    seconds = [results.at_equal(*pair, ["orchard"], SECONDS)[0].mean() for pair in pairs]
     assert seconds == pytest.approx([1.0, 0.4])
     assert not results.solved("ppo", "orchard") and results.beyond_random("ppo", "storeroom")
     text = report(results)
-    assert "over the 1 games" in text and "| `ppo` | 3 | 1 to 3 | 0.50 (0.50, 0.50) | 0.50 (0.50, 0.50) | 1.00" in text
+    assert "over the 1 games" in text and "| `ppo` | 3 | 1 to 3 | 0.50 (0.50, 0.50) | 10 |" in text
+    assert "| `dqn` | 1 | 0.5 | 0.40 (0.40, 0.40) | 0.50 (0.50, 0.50) | 10 | 0.40 (0.40, 0.40) | 1.00 (1.00" in text
     assert "| `ppo` |  | 1.00 (1.00, 1.00) |" in text, "it beats DQN in each run"
     assert "| orchard | success | 0 | 0 | 1 | 0.98 | 0.5 | 0.2 (2) |" in text
     assert "| orchard | 1 / 0.5 | 0.4 / 0.2 |" in text and "| homeward | 0.2 / 0.1 |  |" in text
     alone = Results([each for each in results.records if each.seed == 1])
-    assert "| `ppo` | 3 | 1 | 0.50 | 0.50 | 1.00 |" in report(alone), "one run has no interval"
+    assert "| `ppo` | 3 | 1 | 0.50 | 10 |" in report(alone), "one run has no interval"
 
 
-def test_a_short_run_of_an_agent_with_few_games_shortens_no_comparison(results: Results) -> None:
+def test_an_agent_with_few_games_is_not_compared(results: Results) -> None:
     more = Results([*results.records, record("domination", "ppo", 1, 0.5)])
-    assert results.compared == ["ppo", "dqn"] and results.end("orchard", STEPS) == 500_000
-    assert more.compared == ["ppo"] and more.end("orchard", STEPS) == 1_000_000
+    assert results.compared == ["ppo", "dqn"] and more.compared == ["ppo"]
+    assert results.end("orchard", STEPS, ["ppo"]) == 1_000_000
+    assert results.end("orchard", STEPS, ["ppo", "dqn"]) == 500_000
 
 
 @pytest.mark.slow

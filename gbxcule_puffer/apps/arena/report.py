@@ -17,9 +17,11 @@ have records of a third of the games or more, over the {} games that all of them
 - *IQM* is the interquartile mean of all runs. In brackets stands its 95 % interval, by a stratified bootstrap, if there
   are several seeds.
 - *Final* is the evaluation after the training, on test levels if the game has some.
-- *Equal steps* and *equal seconds* are scores of the training's own episodes, at the step and at the second at which
-  the first of the compared runs of a game ends.
 - *Seconds* and *million steps* are medians over the runs of an agent."""
+
+EQUAL = """Each agent beside `{0}`, after equal steps and after equal seconds: IQMs of the training's own episodes in
+the games that both have, where the first of their runs of a game ends. There these episodes are still few and short,
+so scores below 0 are possible."""
 
 
 def report(results: Results) -> str:
@@ -27,6 +29,8 @@ def report(results: Results) -> str:
     games = results.common
     parts = [HEAD.format(len(games))]
     parts.append(of_agents(results, games) if games else "No game has records of all these agents.")
+    if len(results.compared) > 1:
+        parts += [EQUAL.format(results.compared[0]), of_equal(results)]
     if len(results.agents) > 1:
         parts += [
             "The probability that the agent of a row beats the agent of a column, over the games that both have:",
@@ -52,32 +56,33 @@ def of_agents(results: Results, games: Sequence[str]) -> str:
         seeds = [len(results.runs(agent, game)) for game in own]
         steps = [run.steps for game in own for run in results.runs(agent, game)]
         seconds = [run.seconds for game in own for run in results.runs(agent, game)]
-        aggregated: list[Scores] = [[], [], []]
-        if agent in results.compared:
-            equal = (results.at_equal(agent, games, each) for each in (STEPS, SECONDS))
-            aggregated = [results.scores(agent, games), *equal]
         rows.append([
             f"`{agent}`",
             len(own),
             _span(seeds),
-            *(interval(iqm, each) if each else "" for each in aggregated),
+            interval(iqm, results.scores(agent, games)) if agent in results.compared else "",
             f"{np.median(seconds):.0f}",
             f"{np.median(steps) / 1e6:.2f}",
             sum(results.solved(agent, game) for game in own),
             sum(results.beyond_random(agent, game) for game in own),
         ])  # fmt: skip
-    head = [
-        "agent",
-        "games",
-        "seeds",
-        "final, IQM",
-        "equal steps, IQM",
-        "equal seconds, IQM",
-        "seconds",
-        "million steps",
-        "solved",
-    ]
-    return table([*head, "solved, or 10 x random"], rows)
+    head = ["agent", "games", "seeds", "final, IQM", "seconds", "million steps", "solved", "solved, or 10 x random"]
+    return table(head, rows)
+
+
+def of_equal(results: Results) -> str:
+    """A row for each compared agent but the best one."""
+    best, *others = results.compared
+    rows = []
+    for agent in others:
+        games, cells = results.shared(agent, best), list[object]()
+        for column, unit in ((STEPS, 1e6), (SECONDS, 1.0)):
+            ends = [results.end(game, column, (agent, best)) / unit for game in games]
+            both = (results.at_equal(one, other, games, column) for one, other in ((agent, best), (best, agent)))
+            cells += [f"{np.median(ends):.2g}", *(interval(iqm, each) for each in both)]
+        rows.append([f"`{agent}`", len(games), *cells])
+    head = ["agent", "games", "million steps, median", "score then", f"`{best}`"]
+    return table([*head, "seconds, median", "score then", f"`{best}`"], rows)
 
 
 def improvement(results: Results) -> str:

@@ -83,9 +83,9 @@ class Results:
         tested = {each.game for each in self.records if TEST in each.evaluations}
         return [game for game in self.scales if game in tested]
 
-    def end(self, game: str, column: str) -> float:
-        """The steps or seconds to which all runs of a game have come, at least: those of the compared agents."""
-        return min(last(run, column) for run in self.records if run.game == game and run.agent in self.compared)
+    def end(self, game: str, column: str, agents: Sequence[str]) -> float:
+        """The steps or seconds to which all runs of some agents on a game have come, at least."""
+        return min(last(run, column) for agent in agents for run in self.runs(agent, game))
 
     def curves(self, agent: str, games: Sequence[str], column: str, at: np.ndarray) -> list[np.ndarray]:
         """Normalised scores of an agent's training episodes at some steps or seconds (runs, points), for each game;
@@ -100,9 +100,11 @@ class Results:
             found.append(np.array(rows))
         return found
 
-    def at_equal(self, agent: str, games: Sequence[str], column: str) -> list[np.ndarray]:
-        """Normalised scores of the training episodes (runs,), of each game where the run that ends first does."""
-        return [self.curves(agent, [game], column, np.array([self.end(game, column)]))[0][:, 0] for game in games]
+    def at_equal(self, agent: str, other: str, games: Sequence[str], column: str) -> list[np.ndarray]:
+        """Normalised scores of an agent's training episodes (runs,), of each game at the step or second where the
+        first of its runs or of another agent's ends."""
+        ends = [np.array([self.end(game, column, (agent, other))]) for game in games]
+        return [self.curves(agent, [game], column, end)[0][:, 0] for game, end in zip(games, ends, strict=True)]
 
     def solved(self, agent: str, game: str) -> bool:
         """True if the mean of an agent's runs is what counts as solved."""
