@@ -55,7 +55,7 @@ FAULTS: dict[str, Fault] = {
     "an access is when its instruction begins": ("now + t, lookahead", "now, lookahead"),
     "no access looks ahead": ("now + t, lookahead", "now + t, 0"),
     "STAT and LY do not change in a batch": ("at >= c.lcd_target || ", ""),
-    "the LCD stands still": ("if (!is_settled(x, at)) advance(x, now, last, at);", ""),
+    "the LCD stands still": ("if (!is_settled(x, now, at)) advance(x, now, last, at);", ""),
     "VRAM is read in mode 3": ("mode == 3 || ", ""),
     "... at the end of mode 2": ("until <= 4", "until <= 0"),
     "VRAM is written in mode 3": (" || (c.stat & 3) != 3)", " || true)"),

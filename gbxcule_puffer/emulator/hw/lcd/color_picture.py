@@ -23,7 +23,11 @@ _STORE_PIXELS = """
     unsigned short* const to = (unsigned short*)colors + index;
     unsigned char* const under = (unsigned char*)screen + index;
     const unsigned long long four = (unsigned)low | (unsigned long long)(unsigned)high << 32;
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#else
 #pragma clang loop vectorize(disable)
+#endif
     for (int i = 0; i < count; ++i, shift += next) {
         const int bits = planes >> shift, number = (bits & 1) | ((bits >> 7) & 2);
         to[i] = (unsigned short)(four >> (16 * number)) & 0x7FFF;
@@ -34,6 +38,9 @@ _STORE_PIXELS = """
 _GREYS = """
     const unsigned short* const from = (const unsigned short*)colors;
     unsigned char* const to = (unsigned char*)screen;
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
     for (int i = 0; i < count; ++i) {
         const int color = from[i];
         to[i] = (unsigned char)(3 - ((2 * (color & 31) + 5 * ((color >> 5) & 31) + ((color >> 10) & 31)) >> 6));
