@@ -173,7 +173,9 @@ def on_one_core() -> dict[str, str]:
         "cpu_ratios": f"{min(ratios):.1f} to {max(ratios):.0f}",
         "cpu_mean": f"{mean['native']:.1f}",
         "cpu_interpreter": f"{mean['interpreter']:.1f}",
-        "cpu_few": str(len(few)),
+        "cpu_shown": (
+            f"the games below {FEW} times ({len(few)}), and every ninth of\nthe others" if few else "every ninth game"
+        ),
         "cpu": markdown(header, rows),
     }
 
