@@ -24,7 +24,7 @@ def test_the_first_games_have_one() -> None:
     assert {"homeward", "orchard", "storeroom", "2048"} <= set(GAMES)
 
 
-@pytest.mark.parametrize("name", ["homeward", "orchard"])
+@pytest.mark.parametrize("name", [pytest.param("homeward", marks=pytest.mark.long), "orchard"])
 def test_it_plays_levels_that_it_was_not_trained_on(name: str) -> None:
     trained = Trained(name)
     env = trained.open_env(8, "cpu", 1, levels="test")

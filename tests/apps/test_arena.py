@@ -247,7 +247,7 @@ def test_a_run_that_fails_is_a_line(tmp_path: Path, capfd: pytest.CaptureFixture
     assert second.startswith("orchard__ppo__2: failed: ") and "is a file" in second
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_run_goes_on_without_the_command(tmp_path: Path) -> None:
     """It ends its trainings where a time limit ends it."""
     words = f"arena run --game orchard --script ppo --seeds 1 --steps 1e9 --out {tmp_path}".split()

@@ -205,7 +205,12 @@ def test_stripes_diverge_for_good_and_noops_never() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "obs"), [pytest.param("dmg", "packed", marks=pytest.mark.long), ("dmg", "grey"), ("cgb", "rgb_full")]
+    ("model", "obs"),
+    [
+        pytest.param("dmg", "packed", marks=pytest.mark.long),
+        ("dmg", "grey"),
+        pytest.param("cgb", "rgb_full", marks=pytest.mark.long),
+    ],
 )
 def test_stages_do_their_part_of_the_step(tmp_path: Path, model: str, obs: str) -> None:
     """Each against the whole environment, for the Warp emulator and for PyBoy."""
@@ -343,6 +348,7 @@ def test_output_folders_that_cannot_be_used(tmp_path: Path, capsys: pytest.Captu
     assert (tmp_path / "old/records.json").read_text() == "[1]"
 
 
+@pytest.mark.long
 def test_a_game_that_hangs_pyboy_is_ended(tmp_path: Path) -> None:
     rom = tiny_rom(tmp_path / "illegal.gb", b"\xd3")
     words = ["bench", "--rom", rom, "--vs", "pyboy_puffer_vec", "--vs-num-envs", "1", "--num-envs", "1", "--cores", "1"]

@@ -32,7 +32,7 @@ ENDS_IN_HIGH_RAM = bytes.fromhex("21FBFF 3E3C 22 3E18 22 36FD C3FBFF")
 DELAYS = bytes.fromhex("0600 05 78 FE00 20FA 34 18F5")
 
 
-@pytest.mark.parametrize("kernel", ["interpreter", "datapath"])
+@pytest.mark.parametrize("kernel", ["interpreter", pytest.param("datapath", marks=pytest.mark.long)])
 def test_counts_change_nothing_and_add_up(kernel: str) -> None:
     plain, counting = Emulator(HOMEWARD, 3, kernel=kernel), CountingEmulator(HOMEWARD, 3, kernel=kernel)
     for buttons in ([0x80, 0x10, 0], [0, 0x80, 0x10], [0x01, 0x02, 0x04]):

@@ -60,6 +60,7 @@ def files_of(cache: Path) -> dict[str, int]:
     return {str(path.relative_to(cache)): path.stat().st_mtime_ns for path in cache.rglob("*") if path.is_file()}
 
 
+@pytest.mark.long
 def test_processes_share_an_empty_cache_and_later_ones_do_not_compile(cache: Path) -> None:
     environment = os.environ | {"WARP_CACHE_PATH": str(cache.parent), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", PROGRAM]

@@ -51,6 +51,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.long
 def test_an_option_is_added_in_one_place(tmp_path: Path) -> None:
     """One more field of EnvOptions: keyword, flag with its help, ini key, Gymnasium keyword, row of the docs, and what
     the kernels read, where one line makes it a term of the reward."""

@@ -32,10 +32,11 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "color": ("packed", {"model": "cgb", "obs": "luma", "max_steps": 8}),
     "choices": ("packed", {"action_codec": "multi_discrete", "max_steps": 9}),
 }
+LENGTHY = {"stack", "lengths", "choices"}  # for make test-long
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [pytest.param(case, marks=[pytest.mark.long] * (case in LENGTHY)) for case in CASES])
 def test_steps_are_those_of_the_python_env(case: str, tmp_path: Path) -> None:
     shape, options = CASES[case]
     made = record(lambda number: RecordedEnv(HOMEWARD, number, **options), SHAPES[shape], lanes=1)

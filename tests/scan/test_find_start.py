@@ -37,9 +37,9 @@ def start_of(copies: int) -> Start:
         emulator.close()
 
 
-@pytest.mark.parametrize(
-    "copies", [4, len(find_start.TESTED)]
-)  # six buttons: a test of four and two, or of all at once
+@pytest.mark.parametrize(  # six buttons: a test of four and two, or of all at once
+    "copies", [pytest.param(4, marks=pytest.mark.long), len(find_start.TESTED)]
+)
 def test_copies_change_no_result(copies: int) -> None:
     one, other = start_of(1), start_of(copies)
     assert one.moves and one.actions == other.actions

@@ -129,6 +129,7 @@ def test_lambda_targets_are_learned_from_at_the_end_of_a_round() -> None:
     assert found[0].abs().max() > 0.01
 
 
+@pytest.mark.long
 def test_it_learns_the_toy(tmp_path: Path) -> None:
     changes = {"num_envs": 32, "lr": 1e-3, "update_every": 2, "total_env_steps": 16_000, "eval_every_steps": 16_000}
     changes |= {"env_groups": 2, "eval_envs": 50, "eval_episodes": 100, "media_every": 100_000, "log_interval": 64}

@@ -200,6 +200,7 @@ def test_it_learns_the_toy(tmp_path: Path, options: str, capsys: pytest.CaptureF
     assert evaluate(dqn_nstep.load_policy(checkpoint, env, seed=5), env, 20, 5)["success_rate"] > 0.8
 
 
+@pytest.mark.long
 def test_it_learns_with_a_memory(tmp_path: Path) -> None:
     flags = words("--burn-in 2 --sequence-length 4 --total-env-steps 10240 --eval-every-steps 10240 --n-step 3")
     assert main([*SIZE, *LEARN, *flags, "--recurrent", "lstm", "--run-dir", str(tmp_path)]) == 0

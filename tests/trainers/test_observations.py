@@ -143,7 +143,7 @@ def test_a_run_with_all_of_them(tmp_path: Path) -> None:
     [
         (ppo_lite, ["--obs=rgb555", "--stack-k=2"]),
         (a2c_streaming, ["--obs=rgb"]),
-        (dqn_nstep, ["--obs=rgb555", "--stack-k=2"]),
+        pytest.param(dqn_nstep, ["--obs=rgb555", "--stack-k=2"], marks=pytest.mark.long),
         pytest.param(dqn_nstep, ["--obs=rgb", "--action-obs=2"], marks=pytest.mark.long),
         (pqn, ["--obs=luma"]),
         pytest.param(ppo_lite, ["--obs=grey_64x96", "--stack-k=2"], marks=pytest.mark.long),
