@@ -8,7 +8,6 @@ import torch
 
 from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.emulator.snapshot import Snapshot
-from gbxcule_puffer.errors import StateError
 
 
 class PyBoyPool:
@@ -21,11 +20,7 @@ class PyBoyPool:
     def __init__(self, emulator: EmulatorLike, snapshots: Sequence[Snapshot]) -> None:
         for snapshot in snapshots:
             emulator.check(snapshot)
-            if snapshot.num_envs != 1:
-                raise StateError(
-                    f"{snapshot.source} has {snapshot.num_envs} envs, a pool takes those of one: save each env by its "
-                    "number"
-                )
+            snapshot.check_single()
         self.emulator, self.snapshots = emulator, list(snapshots)
         self.members: dict[str, object] = {}
 

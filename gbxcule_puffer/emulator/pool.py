@@ -101,11 +101,7 @@ class SnapshotPool:
             raise StateError("a snapshot pool needs at least one snapshot: give what Emulator.save(env) returns")
         for snapshot in snapshots:
             emulator.check(snapshot)
-            if snapshot.num_envs != 1:
-                raise StateError(
-                    f"{snapshot.source} has {snapshot.num_envs} envs, a pool takes those of one: save each env by its "
-                    "number"
-                )
+            snapshot.check_single()
         self.emulator, self.given, self.size = emulator, len(snapshots), len(snapshots) + spare
         shape = tuple(emulator.screen.shape[1:])
 

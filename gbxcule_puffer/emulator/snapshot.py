@@ -138,6 +138,13 @@ class Snapshot:
                 f"({cartridge.title}); use the state that was saved with this ROM"
             )
 
+    def check_single(self) -> None:
+        """Raises: StateError if a pool cannot take the snapshot, because it has several envs."""
+        if self.num_envs != 1:
+            raise StateError(
+                f"{self.source} has {self.num_envs} envs, a pool takes those of one: save each env by its number"
+            )
+
     def screen_for(self, shape: tuple[int, ...]) -> np.ndarray:
         """The screens in another emulator's resolution.
 
